@@ -80,11 +80,19 @@ def _absent(
         yield from _absent(one.finalbody, fails, lines)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def _imports(text: str) -> tuple[_Import | _Try, ...]:
     """What a text imports; nothing where it is no Python. Kept: each order of a fork's records asks again."""
     tree = _tree(text)
     return () if tree is None else tuple(_imports_below([tree]))
+
+
+def _all(found: Iterable[_Import | _Try]) -> Iterator[_Import]:
+    for one in found:
+        if isinstance(one, _Import):
+            yield one
+        else:
+            yield from _all((*one.body, *one.handlers, *one.orelse, *one.finalbody))
 
 
 def _imports_below(nodes: Iterable[ast.AST]) -> Iterator[_Import | _Try]:
@@ -102,11 +110,7 @@ def _imports_below(nodes: Iterable[ast.AST]) -> Iterator[_Import | _Try]:
 def own_imports(text: str, lines: Iterable[int], package: str = "verl") -> list[str]:
     """The dotted names that the imports on some lines of `text`, from 1, take from the tree's own package."""
     wanted = set(lines)
-    tree = _tree(text)
-    if tree is None:
-        return []
-    imports = (node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom))
-    found = (name for node in imports if node.lineno in wanted for name in _imported(node))
+    found = (name for one in _all(_imports(text)) if one.line in wanted for name in one.names)
     return [name for name in found if name.partition(".")[0] == package]
 
 
@@ -117,12 +121,13 @@ def module_files(name: str) -> tuple[str, str]:
 
 
 def in_package(file: str, name: str) -> bool:
-    """Whether a file lies in the package that a dotted name is taken from, whose `__init__.py` may pass on its names:
+    """Whether a file is a module of the package that a name is taken from, whose `__init__.py` may pass on its names:
 
     verl/utils/tokenizer.py     def hf_processor(): ...
     verl/utils/__init__.py      from .tokenizer import *
     """
-    return file.endswith(".py") and file.startswith(f"{name.rpartition('.')[0].replace('.', '/')}/")
+    folder, _, module = file.removesuffix("/__init__.py").removesuffix(".py").rpartition("/")
+    return file.endswith(".py") and module != "__init__" and folder == name.rpartition(".")[0].replace(".", "/")
 
 
 def binds(text: str, name: str) -> bool:
@@ -148,9 +153,7 @@ def bound(text: str) -> frozenset[str] | None:
     return frozenset(bound_names(tree.body)).union(names)
 
 
-@lru_cache(maxsize=32)
 def _tree(text: str) -> ast.Module | None:
-    """The syntax of a text, which is asked about once for each of the edits that follow one another in it."""
     try:
         return python.parse(text)
     except python.UnreadableError:

@@ -1,11 +1,11 @@
 """A fork that black or ruff laid out anew, as if it had kept the base's layout: what is left is what it changed.
 
-    base                                    fork                            what is compared with the base
-    os.environ['NCCL_DEBUG'] = 'WARN'       os.environ["NCCL_DEBUG"] =      os.environ['NCCL_DEBUG'] = 'WARN'
-    start(port, nodes, timeout=600)             "WARN"                      start(
-                                            start(                              port, nodes, timeout=900
-                                                port, nodes, timeout=900    )
-                                            )
+    base                                  fork                                  what is compared with the base
+    os.environ['NCCL_DEBUG'] = 'WARN'     os.environ["NCCL_DEBUG"] = "WARN"     os.environ['NCCL_DEBUG'] = 'WARN'
+    start(port, timeout=600)              start(                                start(
+                                              port,                                 port,
+                                              timeout=900,                          timeout=900,
+                                          )                                     )
 
 A statement that says the same, with the same comments, gets the base's lines. Where both sides have a block of the same
 header, such as a function's, this goes on inside it.

@@ -13,7 +13,6 @@ from patcher.plan.inputs import belongs
 from patcher.plan.own_imports import (
     AbsentImport,
     TreeLookup,
-    binds,
     bound,
     in_package,
     may_be_in,
@@ -292,22 +291,21 @@ def _ordered(
             break
         names = {failed.record.id for failed, _ in failures}
         for index, (failed, done) in enumerate(failures):
-            before = _needed_before(done, records, files)
-            if index and (not before or not names.isdisjoint(before)):
+            needed = _needed_before(done, records, files)
+            if index and (not needed or not names.isdisjoint(needed)):
                 continue  # It may have failed for one before it that failed.
             mine = set(failed.record.files)
-            before = before or [one.id for one in proposal.known if mine & set(one.files)]
+            needed = needed or [one.id for one in proposal.known if mine & set(one.files)]
             follows = {one.id: one.after for one in (*(one.record for one in records), *proposal.known)}
-            more = [name for name in before if name not in failed.record.after and not _leads(name, failed, follows)]
-            if index and not more:
-                continue
-            if not more:
+            more = [name for name in needed if name not in failed.record.after and not _leads(name, failed, follows)]
+            if more:
+                ordered = replace(failed.record, after=(*failed.record.after, *more))
+                records = [*(one for one in records if one is not failed), replace(failed, record=ordered)]
+            elif not index:
                 why = _why_left(done)
                 left += [Left(piece.file, line_of(piece, files, word), why) for piece in failed.pieces]
                 records = _without(records, {failed.record.id})
                 break
-            ordered = replace(failed.record, after=(*failed.record.after, *more))
-            records = [*(one for one in records if one is not failed), replace(failed, record=ordered)]
     return records, left, texts
 
 
@@ -357,12 +355,15 @@ def _of_base(files: Files, root: Path) -> TreeLookup:
         inner = module_files(f"{name}.")
         if not added.isdisjoint((*module_files(name), *inner)):
             return False
+        last = name.rpartition(".")[2]
         text = next((files.base[file] for file in module_files(name) if file in files.base), None)
-        if text is None:
-            passed_on = (file for file in files.after if in_package(file, name))
-            return False if any(_brought(file, name.rpartition(".")[2], files) for file in passed_on) else None
+        names = None if text is None else bound(text)
         # `from verl.utils import device`: a module of the package, which its __init__.py does not name.
-        return binds(text, name.rpartition(".")[2]) or any((root / file).is_file() for file in inner)
+        if not {last, "__getattr__"}.isdisjoint(names or ()) or any((root / file).is_file() for file in inner):
+            return True
+        if any(_brought(file, last, files) for file in files.after if in_package(file, name)):
+            return False
+        return None if names is None or "*" in names else False
 
     return has
 

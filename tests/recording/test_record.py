@@ -336,22 +336,30 @@ def test_a_formatter_that_went_over_the_fork_leaves_only_what_was_changed(fork: 
     assert abs(place["line"] - line) <= 2
 
 
-def test_a_name_that_a_package_passes_on_comes_before_who_imports_it(fork: Path, call: Call) -> None:
+@pytest.mark.parametrize("package_too", [False, True], ids=["the package stays", "the package changes too"])
+def test_a_name_that_a_package_passes_on_comes_before_who_imports_it(
+    fork: Path, call: Call, *, package_too: bool
+) -> None:
     """`verl/utils/__init__.py` passes on what tokenizer.py has: the record of tokenizer.py has to come first."""
+    users = [fork / f"verl/a_user{number}.py" for number in range(9)]  # So many that the name is no purpose of its own.
+    module = "def tokenizer():\n    return 1\n"
     (fork / "verl/utils").mkdir(exist_ok=True)
     (fork / "verl/utils/__init__.py").write_text("from .tokenizer import *\n")
-    (fork / "verl/utils/tokenizer.py").write_text("def tokenizer():\n    return 1\n")
-    (fork / "verl/a_user.py").write_text("def use():\n    return 1\n")
+    (fork / "verl/utils/tokenizer.py").write_text(module)
+    for user in users:
+        user.write_text("def use():\n    return 1\n")
     commit(fork, "a package that passes on names")
-    (fork / "verl/utils/tokenizer.py").write_text(
-        "def tokenizer():\n    return 1\n\n\ndef processor():\n    return 2\n"
-    )
-    (fork / "verl/a_user.py").write_text(
-        "from verl.utils import processor\n\n\ndef use():\n    return processor() + 1\n"
-    )
+    (fork / "verl/utils/tokenizer.py").write_text(f"{module}\n\ndef processor():\n    return 2\n")
+    for user in users:
+        user.write_text("from verl.utils import processor\n\n\ndef use():\n    return processor() + 1\n")
+    if package_too:
+        (fork / "verl/utils/__init__.py").write_text("from .tokenizer import *\n\nVERSION = 1\n")
     report = call("record", "--yes").json
     assert report["left"] == []
+    makers = {one["id"] for one in report["records"] if "verl/utils/tokenizer.py" in one["files"]}
+    importing = [one for one in report["records"] if "verl/a_user0.py" in one["files"]]
+    assert makers.isdisjoint(one["id"] for one in importing)
     git(fork, "stash", "push", "-q", "--", "verl")
     done = call("apply", "--allow-dirty", *(one["id"] for one in report["records"]))
     assert [one["detail"] for one in done.json["records"] if one["outcome"] == "drifted"] == []
-    assert "processor() + 1" in (fork / "verl/a_user.py").read_text()
+    assert all("processor() + 1" in user.read_text() for user in users)
