@@ -14,6 +14,7 @@ header, such as a function's, this goes on inside it.
 from __future__ import annotations
 
 import ast
+import copy
 import io
 import tokenize
 from collections.abc import Iterator, Sequence
@@ -99,8 +100,8 @@ def _statements(
     """Lines of the base, and those of the fork that say the same, in order."""
     if not before or not after or before[0].col_offset != after[0].col_offset:
         return
-    theirs, ours = [ast.dump(one) for one in before], [ast.dump(one) for one in after]
-    for tag, i1, i2, j1, j2 in SequenceMatcher(None, theirs, ours, autojunk=False).get_opcodes():
+    said = [ast.dump(one) for one in before], [ast.dump(one) for one in after]
+    for tag, i1, i2, j1, j2 in SequenceMatcher(None, *said, autojunk=False).get_opcodes():
         if tag == "equal":
             yield from _equal(old, new, before[i1:i2], after[j1:j2])
         elif tag == "replace":
@@ -115,9 +116,8 @@ def _equal(
     ours, theirs = (
         range(text.of(some[0]).start, text.of(some[-1]).stop) for text, some in ((old, before), (new, after))
     )
-    if {ours.start, ours.stop - 1} & old.shared or {theirs.start, theirs.stop - 1} & new.shared:
-        return
-    if old.comments(ours) == new.comments(theirs):
+    shared = {ours.start, ours.stop - 1} & old.shared or {theirs.start, theirs.stop - 1} & new.shared
+    if not shared and old.comments(ours) == new.comments(theirs):
         yield ours, theirs
     elif len(before) > 1:
         for one, two in zip(before, after, strict=True):
@@ -142,16 +142,11 @@ def _key(statement: ast.stmt) -> str:
 
 
 def _without_blocks(node: ast.AST) -> str:
-    fields = [(name, value) for name, value in ast.iter_fields(node) if name not in _BLOCKS]
-    parts = [
-        ast.dump(value)
-        if isinstance(value, ast.AST)
-        else str([ast.dump(one) if isinstance(one, ast.AST) else one for one in value])
-        if isinstance(value, list)
-        else repr(value)
-        for _, value in fields
-    ]
-    return f"{type(node).__name__} {parts}"
+    shell = copy.copy(node)
+    for name in _BLOCKS:
+        if hasattr(shell, name):
+            setattr(shell, name, [])
+    return ast.dump(shell)
 
 
 def _inside(old: _Text, new: _Text, one: ast.stmt, two: ast.stmt) -> Iterator[tuple[range, range]]:
