@@ -198,9 +198,9 @@ class _Comparison:
     def _change(self, hunk: Hunk, old: Run | None, new: Run | None) -> Change | None:
         if old is None:
             assert new is not None
-            old = self._beside(new, self.fork, self.base, self._old_line)
+            old = self._beside(new, self.fork, self.base, self._old_line, hunk.old[0])
         elif new is None:
-            new = self._beside(old, self.base, self.fork, self._new_line)
+            new = self._beside(old, self.base, self.fork, self._new_line, hunk.new[0])
         if old is None or new is None:
             return None
         old, new = self._trimmed(old, new)
@@ -227,7 +227,7 @@ class _Comparison:
         around = (node for node in (block, *code.ancestors(block)) if isinstance(node, cst.BaseCompoundStatement))
         return [(type(node).__name__, node.name.value if isinstance(node, SCOPES) else "") for node in around]
 
-    def _beside(self, run: Run, code: Source, other: Source, line_of: object) -> Run | None:
+    def _beside(self, run: Run, code: Source, other: Source, line_of: object, line: int) -> Run | None:
         """Where, on the other side, a run stands that is on one side alone: behind or before the same neighbour."""
         assert callable(line_of)
         for index, behind in ((run.first - 1, True), (run.last, False)):
@@ -241,7 +241,27 @@ class _Comparison:
             if found is not None and found.last - found.first == 1:
                 place = found.last if behind else found.first
                 return Run(found.block, place, place)
-        return None
+        return self._at(line, run, code, other)
+
+    @staticmethod
+    def _at(line: int, run: Run, code: Source, other: Source) -> Run | None:
+        """The same by the line before which it stands there, where both neighbours differ too:
+
+        def load(path): ...                 def load(path, strict): ...
+                                            def save(path): ...
+        """
+        above = code.parents.get(id(run.block))
+        block: object = None
+        if isinstance(run.block, cst.Module):
+            block = other.module
+        elif isinstance(above, SCOPES) and len(found := other.within(code.qualified_name(above))) == 1:
+            block = getattr(found[0], "body", None)
+        if not isinstance(block, BLOCKS):
+            return None
+        ends = [lines_of(other, Run(block, place, place + 1)) for place in range(len(block.body))]
+        place = sum(end <= line for _, end in ends)
+        is_between = all(first >= line for first, _ in ends[place:])
+        return Run(block, place, place) if is_between else None
 
     def _parent(self, old: Run | None, new: Run | None) -> Hunk | None:
         """The statements around the blocks of both runs."""

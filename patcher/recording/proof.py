@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from functools import lru_cache
+from functools import lru_cache, reduce
 
 from patcher.i18n import Phrase, phrase
 from patcher.recording.declared import header_edits
@@ -60,8 +60,8 @@ def edits_of_file(file: str, base: str, fork: str) -> FileEdits:
     refused: list[tuple[Hunk, Phrase]] = []
     hunks = [one.hunk if isinstance(one, Change) else one for one in found]
     for one, hunk in zip(found, hunks, strict=True):
-        if not any(line.strip() for line in (*before[slice(*hunk.old)], *after[slice(*hunk.new)])):
-            continue  # Blank lines alone are no change.
+        if _filled(before[slice(*hunk.old)]) == _filled(after[slice(*hunk.new)]):
+            continue  # Blank lines alone, and blanks at the end of lines, are no change.
         edits = (
             None if isinstance(one, Change) and one.comments_alone else next(proven_edits(file, base, fork, one), None)
         )
@@ -73,6 +73,10 @@ def edits_of_file(file: str, base: str, fork: str) -> FileEdits:
             refused.append((hunk, phrase("no line around it stands in the file once")))
         else:
             made.append(lines)
+    for hunk, why in refused[:]:
+        if _among_others(file, base, fork, hunk, hunks, made):
+            refused.remove((hunk, why))
+    made.sort(key=lambda one: one.hunk.old)
     return _together(file, base, fork, made, refused, found)
 
 
@@ -117,6 +121,26 @@ def _in_lines(
             why = phrase("no line between it and other changes tells its place") if count else _why(file, one)
             return Made(hunk, within, (lines,), why, file.endswith(".py") and _of_comments(one, before, after))
     return None
+
+
+def _among_others(file: str, base: str, fork: str, hunk: Hunk, hunks: Sequence[Hunk], made: list[Made]) -> bool:
+    """Whether a change that no line around it tells the place of goes as lines with those before and behind it, as many
+    as it takes; those are taken out of `made`."""
+    if any(_inside(hunk, one.hunk) for one in made):
+        return True  # It went with another.
+    before, after = split(base), split(fork)
+    index = hunks.index(hunk)
+    for count in range(1, len(hunks)):
+        whole = reduce(joined, hunks[max(0, index - count) : index + count + 1])
+        for one in made:
+            if one.hunk.old[0] < whole.old[1] and whole.old[0] < one.hunk.old[1]:
+                whole = joined(whole, one.hunk)
+        lines = _as_lines(file, base, before, after, whole, [one for one in hunks if not _inside(one, whole)])
+        if lines is not None:
+            made[:] = [one for one in made if not _inside(one.hunk, whole)]
+            made.append(Made(whole, None, (lines,), phrase("no line between it and other changes tells its place")))
+            return True
+    return False
 
 
 def _inside(one: Hunk, other: Hunk) -> bool:
@@ -211,9 +235,17 @@ def _as_lines(
             return None
         edit = ReplaceLines(file=file, hunk="\n".join(lines) + "\n")
         made = applied(base, (edit,))
-        if made is not None and split(made) == expected and _is_done(made, edit):
+        if made is not None and _ended(split(made)) == _ended(expected) and _is_done(made, edit):
             return edit
     return None
+
+
+def _filled(lines: Iterable[str]) -> list[str]:
+    return [line.rstrip() for line in lines if line.strip()]
+
+
+def _ended(lines: Iterable[str]) -> list[str]:
+    return [line.rstrip() for line in lines]
 
 
 def _narrowed(before: Sequence[str], after: Sequence[str], hunk: Hunk) -> Hunk:

@@ -4,28 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from patcher.i18n import Phrase, phrase
 from patcher.plan.inputs import belongs
-from patcher.plan.own_imports import (
-    AbsentImport,
-    TreeLookup,
-    bound,
-    in_package,
-    may_be_in,
-    module_files,
-    own_imports,
-)
+from patcher.plan.own_imports import AbsentImport, TreeLookup, module_files, own_imports
 from patcher.plan.replay import Replayed, Rewriting, Workspace, predecessors
 from patcher.recording import describing
 from patcher.recording.base import Base
 from patcher.recording.by_file import Differing, OnProgress, Shown, Workers, worked_out, workers
 from patcher.recording.grouping import Piece, groups, pieces
-from patcher.recording.hunks import Hunk
 from patcher.recording.known import known_records, relatives, with_all
+from patcher.recording.needs import brings, in_an_order, of_base
 from patcher.recording.proof import FileEdits, made_file, with_hunks
 from patcher.recording.proposal import Files, Group, Left, Proposal, Recorded, line_of
 from patcher.recording.reading import OWN, read_texts
@@ -127,7 +118,10 @@ def _proposed(
         if base.fix is not None:
             found_pieces, refused = _without_breaks(found_pieces, found.added, files, word)
             left += refused
-    grouped = groups(found_pieces) if base.fix is None else [found_pieces] if found_pieces else []
+    if base.fix is None:
+        grouped = in_an_order(groups(found_pieces), files, of_base(files, session.tree.root))
+    else:
+        grouped = [found_pieces] if found_pieces else []
     if repaired and base.fix is None:
         from patcher.recording.causes import split_by_release
 
@@ -261,7 +255,7 @@ def _proven(
 ) -> tuple[list[Recorded], list[Left]]:
     """The records that apply on the base one after the other, as `apply` orders them, and together give the fork."""
     files, left = proposal.files, list[Left]()
-    tree_has = _of_base(files, root)
+    tree_has = of_base(files, root)
     while True:
         records, more, texts = _ordered(records, proposal, word, rewriting, tree_has)
         wrong = {
@@ -343,31 +337,6 @@ def _expected(file: str, files: Files, kept: Sequence[Recorded]) -> str:
     return with_hunks(files.before[file], files.after[file], hunks)
 
 
-def _of_base(files: Files, root: Path) -> TreeLookup:
-    """What the base's modules have, of those that differ; of all others nothing is known here.
-
-    The modules that the fork has added are in `root` and not in the base.
-    """
-    added = files.after.keys() - files.base.keys()
-
-    @cache
-    def has(name: str) -> bool | None:
-        inner = module_files(f"{name}.")
-        if not added.isdisjoint((*module_files(name), *inner)):
-            return False
-        last = name.rpartition(".")[2]
-        text = next((files.base[file] for file in module_files(name) if file in files.base), None)
-        names = None if text is None else bound(text)
-        # `from verl.utils import device`: a module of the package, which its __init__.py does not name.
-        if not {last, "__getattr__"}.isdisjoint(names or ()) or any((root / file).is_file() for file in inner):
-            return True
-        if any(_brought(file, last, files) for file in files.after if in_package(file, name)):
-            return False
-        return None if names is None or "*" in names else False
-
-    return has
-
-
 def _leads(name: str, other: Recorded, follows: Mapping[str, Sequence[str]]) -> bool:
     """Whether a record comes after another already, or is it: two that need each other have no order."""
     return name == other.record.id or any(_leads(one, other, follows) for one in follows.get(name, ()))
@@ -379,7 +348,11 @@ def _needed_before(done: Replayed, records: Iterable[Recorded], files: Files) ->
         if isinstance(result.outcome, Overlap):
             return [result.outcome.record]
         if isinstance(result.outcome, AbsentImport):
-            return [one.record.id for one in records if _brings(one, result.outcome.name, files)]
+            return [
+                one.record.id
+                for one in records
+                if any(brings(piece, result.outcome.name, files) for piece in one.pieces)
+            ]
     return []
 
 
@@ -388,32 +361,6 @@ def _why_left(done: Replayed) -> Phrase:
         if isinstance(result.outcome, AbsentImport):
             return phrase("it needs {names}, which come with a change that is left", names=result.outcome.name)
     return phrase("its edits do not find their places beside those of other records")
-
-
-def _brings(one: Recorded, name: str, files: Files) -> bool:
-    """Whether a record gives the tree a name of its own, `verl.utils.device.is_npu`."""
-    modules, last = module_files(name), name.rpartition(".")[2]
-    if any(piece.file in module_files(f"{name}.") and piece.file not in files.base for piece in one.pieces):
-        return True
-    for piece in one.pieces:
-        passed_on = in_package(piece.file, name) and _brought(piece.file, last, files)
-        if piece.file not in modules and not passed_on:
-            continue
-        names = _bound_with(files.before[piece.file], files.after[piece.file], piece.made.hunk)
-        if last in (names or ()) or (not passed_on and may_be_in(names, last)):
-            return True
-    return False
-
-
-def _brought(file: str, name: str, files: Files) -> bool:
-    """Whether the fork's file binds a name that the base's does not."""
-    return name in (bound(files.after[file]) or ()) and name not in (bound(files.base.get(file, "")) or ())
-
-
-@lru_cache(maxsize=4096)
-def _bound_with(before: str, after: str, hunk: Hunk) -> frozenset[str] | None:
-    """The names of a module with one change. Kept: each record that fails asks of each change of a module."""
-    return bound(with_hunks(before, after, [hunk]))
 
 
 def _with_examples(one: Recorded, shown: Shown) -> Recorded:

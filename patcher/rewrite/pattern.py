@@ -83,7 +83,9 @@ def pattern(source: str) -> Pattern:
 
 def _placed(source: str, read: Callable[[str], _T], refused: type[Exception]) -> _T:
     """Read a pattern with names for its metavariables: a run as `*name`, else as `name`, else as `**name`."""
-    text = textwrap.dedent(source.replace("\r\n", "\n").replace("\r", "\n")).strip("\n").rstrip()
+    text = source.replace("\r\n", "\n").replace("\r", "\n").strip("\n").rstrip()
+    if text[:1] in {" ", "\t"}:  # `dedent` empties each line of blanks, and one may stand in a docstring.
+        text = textwrap.dedent(text)
     problem: Exception | None = None
     for star in ("*", "", "**"):
         placed = _META.sub(lambda match, star=star: _placeholder(match, star), text)  # type: ignore[misc]
