@@ -79,7 +79,7 @@ def groups(found: Sequence[Piece]) -> list[list[Piece]]:
     """The changes of one purpose together, in the order of the first of each.
 
     Of one purpose are changes that bring in and use the same new name, as far as they stay readable, the same edit in
-    several places, changes in one function, and all changes of comments in one file.
+    several places, changes in one function, all changes of comments in one file, and those that have one order only.
     """
     above = list(range(len(found)))
 
@@ -93,7 +93,7 @@ def groups(found: Sequence[Piece]) -> list[list[Piece]]:
         for other in others:
             above[other] = first
 
-    for key in (_functions, _kinds, _comments):
+    for key in (_functions, _kinds, _comments, _ties):
         for same in _alike(found, key):
             join(same)
     sizes: dict[int, int] = defaultdict(int)
@@ -126,6 +126,10 @@ def _functions(piece: Piece) -> list[Hashable]:
 
 def _comments(piece: Piece) -> list[Hashable]:
     return [(piece.file, "comments")] if piece.made.comments_alone else []
+
+
+def _ties(piece: Piece) -> list[Hashable]:
+    return [(piece.file, piece.made.tied)] if piece.made.tied is not None else []
 
 
 def _kinds(piece: Piece) -> list[Hashable]:

@@ -40,6 +40,15 @@ def of_base(files: Files, root: Path) -> TreeLookup:
     return has
 
 
+def in_fork(name: str, files: Files) -> bool:
+    """Whether the fork has a name of its own, as far as the files that differ tell."""
+    last = name.rpartition(".")[2]
+    modules = [file for file in module_files(name) if file in files.after]
+    inner = any(file in files.after for file in module_files(f"{name}."))
+    passed_on = any(_brought(file, last, files) for file in files.after if in_package(file, name))
+    return not modules or inner or passed_on or any(may_be_in(bound(files.after[file]), last) for file in modules)
+
+
 def brings(piece: Piece, name: str, files: Files) -> bool:
     """Whether a change gives the tree a name of its own, `verl.utils.device.is_npu`."""
     if piece.file in module_files(f"{name}.") and piece.file not in files.base:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import lru_cache, reduce
 
@@ -37,6 +37,8 @@ class Made:
     why: Phrase | None = None
     """Why nothing more specific than lines says it."""
     comments_alone: bool = False
+    tied: int | None = None
+    """The same number for changes of a file of which only one order gives the fork's text: they are one record."""
 
     @property
     def specific(self) -> bool:
@@ -49,6 +51,7 @@ class FileEdits:
 
     file: str
     made: tuple[Made, ...] = ()
+    """In the order in which they are proven: edits of lines last, which may take away the anchor of another."""
     refused: tuple[tuple[Hunk, Phrase], ...] = ()
 
 
@@ -76,8 +79,12 @@ def edits_of_file(file: str, base: str, fork: str) -> FileEdits:
     for hunk, why in refused[:]:
         if _among_others(file, base, fork, hunk, hunks, made):
             refused.remove((hunk, why))
-    made.sort(key=lambda one: one.hunk.old)
-    return _together(file, base, fork, made, refused, found)
+    kept, apart = _together(file, base, fork, made, found)
+    why = phrase("beside the other edits of the file none gives the same")
+    while apart:  # Each round makes one change of two or more.
+        refused += [(hunk, why) for hunk in apart if not _among_others(file, base, fork, hunk, hunks, kept)]
+        kept, apart = _together(file, base, fork, kept, found)
+    return FileEdits(file, tuple(_tied(base, fork, kept, is_python=file.endswith(".py"))), tuple(refused))
 
 
 def made_file(file: str, text: str) -> Made:
@@ -129,9 +136,11 @@ def _among_others(file: str, base: str, fork: str, hunk: Hunk, hunks: Sequence[H
     if any(_inside(hunk, one.hunk) for one in made):
         return True  # It went with another.
     before, after = split(base), split(fork)
-    index = hunks.index(hunk)
+    inside = [index for index, other in enumerate(hunks) if _inside(other, hunk)]
     for count in range(1, len(hunks)):
-        whole = reduce(joined, hunks[max(0, index - count) : index + count + 1])
+        whole = reduce(joined, hunks[max(0, inside[0] - count) : inside[-1] + count + 1])
+        if whole == hunk:
+            return False
         for one in made:
             if one.hunk.old[0] < whole.old[1] and whole.old[0] < one.hunk.old[1]:
                 whole = joined(whole, one.hunk)
@@ -280,17 +289,18 @@ def _together(
     file: str,
     base: str,
     fork: str,
-    made: list[Made],
-    refused: list[tuple[Hunk, Phrase]],
+    made: Sequence[Made],
     changes: Sequence[Hunk | Change],
-) -> FileEdits:
-    """The edits one after the other, those of lines last, each held against the fork's file so far.
+) -> tuple[list[Made], list[Hunk]]:
+    """The edits one after the other, those of lines last, each held against the fork's file so far; and those for
+    which none is found.
 
     In the place of one that others stand in the way of comes another way to say the change."""
     is_python = file.endswith(".py")
     text = base
     kept: list[Made] = []
-    waiting = sorted(made, key=lambda one: not one.specific)
+    apart: list[Hunk] = []
+    waiting = sorted(made, key=lambda one: (not one.specific, one.hunk.old))
     while waiting:
         one = waiting.pop(0)
         expected = with_hunks(base, fork, [*(other.hunk for other in kept), one.hunk])
@@ -300,9 +310,41 @@ def _together(
                 text = following
                 kept.append(way)
                 break
+            if one.specific and kept:  # Those before it may have changed its anchor.
+                following = applied(base, [edit for other in (way, *kept) for edit in other.edits])
+                if following is not None and same(following, expected, is_python=is_python):
+                    text = following
+                    kept.insert(0, way)
+                    break
         else:
-            refused.append((one.hunk, phrase("beside the other edits of the file none gives the same")))
-    return FileEdits(file, tuple(sorted(kept, key=lambda one: one.hunk.old)), tuple(refused))
+            apart.append(one.hunk)
+    return kept, apart
+
+
+def _tied(base: str, fork: str, made: Sequence[Made], *, is_python: bool) -> Iterator[Made]:
+    """The same, with those tied that do not give the fork's text in the other order:
+
+    import a        `import c` goes behind `import a` and `import b`, with both lines as its anchor;
+    import b        `import d` goes behind `import a`
+    """
+    ties = list(range(len(made)))
+
+    def gives(one: Made, two: Made) -> bool:
+        text = applied(base, (*one.edits, *two.edits))
+        return text is not None and same(text, with_hunks(base, fork, (one.hunk, two.hunk)), is_python=is_python)
+
+    text = base
+    for index, one in reversed(list(enumerate(made))):
+        expected = with_hunks(base, fork, [other.hunk for other in made[index:]])
+        following = applied(text, one.edits)
+        if following is None or not same(following, expected, is_python=is_python):
+            following = expected
+            for place, other in enumerate(made[index + 1 :], index + 1):
+                if gives(one, other) and not gives(other, one):
+                    ties = [ties[index] if tie == ties[place] else tie for tie in ties]
+        text = following
+    for index, one in enumerate(made):
+        yield replace(one, tied=ties[index]) if ties.count(ties[index]) > 1 else one
 
 
 def _ways(file: str, base: str, fork: str, one: Made, changes: Sequence[Hunk | Change]) -> Iterator[Made]:

@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from patcher.i18n import Phrase, phrase
-from patcher.plan.inputs import belongs
-from patcher.plan.own_imports import AbsentImport, TreeLookup, module_files, own_imports
-from patcher.plan.replay import Replayed, Rewriting, Workspace, predecessors
+from patcher.i18n import phrase
+from patcher.plan.own_imports import module_files, own_imports
 from patcher.recording import describing
 from patcher.recording.base import Base
 from patcher.recording.by_file import Differing, OnProgress, Shown, Workers, worked_out, workers
 from patcher.recording.grouping import Piece, groups, pieces
 from patcher.recording.known import known_records, relatives, with_all
-from patcher.recording.needs import brings, in_an_order, of_base
+from patcher.recording.needs import in_an_order, of_base
+from patcher.recording.ordering import proven
 from patcher.recording.proof import FileEdits, made_file, with_hunks
 from patcher.recording.proposal import Files, Group, Left, Proposal, Recorded, line_of
 from patcher.recording.reading import OWN, read_texts
-from patcher.recording.texts import remarks, same, without_ids
-from patcher.records.load import in_order
+from patcher.recording.texts import remarks, same
 from patcher.records.model import Record, Text, When
 from patcher.records.parse import parse
 from patcher.records.writing import written
 from patcher.rewrite.edits import CreateFile
 from patcher.rewrite.marker import split
-from patcher.rewrite.outcome import Overlap, Rewritten
 from patcher.worktree.files import SETTINGS_BYTES
 
 if TYPE_CHECKING:
@@ -188,7 +185,7 @@ def _with_records(
             continue
         records.append(Recorded(record, "", group.pieces, tuple(relatives(record.edits, session.records))))
     rewriting, shown = worked_out([one.record for one in records], proposal, word, working, tell)
-    records, unproven = _proven(records, proposal, word, rewriting, session.tree.root)
+    records, unproven = proven(records, proposal, word, rewriting, session.tree.root)
     finished = tuple(_with_examples(one, shown) for one in records)
     left = _with_users(proposal.left, records, files)
     return replace(proposal, records=finished, left=(*left, *refused, *unproven))
@@ -248,119 +245,6 @@ def _remarks(group: Sequence[Piece], files: Files, word: str) -> list[str]:
         ]
         found += [words for line, words in told if any(abs(line - one) <= 2 for one in near)]
     return found
-
-
-def _proven(
-    records: list[Recorded], proposal: Proposal, word: str, rewriting: Rewriting, root: Path
-) -> tuple[list[Recorded], list[Left]]:
-    """The records that apply on the base one after the other, as `apply` orders them, and together give the fork."""
-    files, left = proposal.files, list[Left]()
-    tree_has = of_base(files, root)
-    while True:
-        records, more, texts = _ordered(records, proposal, word, rewriting, tree_has)
-        wrong = {
-            file
-            for file, text in texts.items()
-            if not same(text, _expected(file, files, records), is_python=file.endswith(".py"))
-        }
-        why = phrase("all records together do not give the fork's file")
-        left += [*more, *(Left(file, 0, why) for file in sorted(wrong))]
-        gone = {one.record.id for one in records if wrong & set(one.record.files)}
-        if not gone:
-            return records, left
-        records = _without(records, gone)  # What is left of them is proven anew: a record may have been needed.
-
-
-def _ordered(
-    records: list[Recorded], proposal: Proposal, word: str, rewriting: Rewriting, tree_has: TreeLookup
-) -> tuple[list[Recorded], list[Left], Mapping[str, str]]:
-    """The records in an order in which each applies, what no order lets apply, and the texts that they give.
-
-    One that edits lines of another, or needs what another has made, comes after it."""
-    files, left = proposal.files, list[Left]()
-    texts: Mapping[str, str] = {}
-    for _ in range(4 * len(records) + 1):
-        failures, texts = _failures(records, proposal, word, rewriting, tree_has)
-        if not failures:
-            break
-        names = {failed.record.id for failed, _ in failures}
-        for index, (failed, done) in enumerate(failures):
-            needed = _needed_before(done, records, files)
-            if index and (not needed or not names.isdisjoint(needed)):
-                continue  # It may have failed for one before it that failed.
-            mine = set(failed.record.files)
-            needed = needed or [one.id for one in proposal.known if mine & set(one.files)]
-            follows = {one.id: one.after for one in (*(one.record for one in records), *proposal.known)}
-            more = [name for name in needed if name not in failed.record.after and not _leads(name, failed, follows)]
-            if more:
-                ordered = replace(failed.record, after=(*failed.record.after, *more))
-                records = [*(one for one in records if one is not failed), replace(failed, record=ordered)]
-            elif not index:
-                why = _why_left(done)
-                left += [Left(piece.file, line_of(piece, files, word), why) for piece in failed.pieces]
-                records = _without(records, {failed.record.id})
-                break
-    return records, left, texts
-
-
-def _without(records: Iterable[Recorded], gone: Collection[str]) -> list[Recorded]:
-    """The records without some, which none of the others comes after any more."""
-    kept = (one for one in records if one.record.id not in gone)
-    return [
-        replace(one, record=replace(one.record, after=tuple(name for name in one.record.after if name not in gone)))
-        for one in kept
-    ]
-
-
-def _failures(
-    records: Sequence[Recorded], proposal: Proposal, word: str, rewriting: Rewriting, tree_has: TreeLookup
-) -> tuple[list[tuple[Recorded, Replayed]], Mapping[str, str]]:
-    """Make the records, with those that the fork has already, in the order in which `apply` makes them.
-
-    Returns those that do not make all of their edits, with what came of each, and the texts without markers."""
-    by_id = {one.record.id: one for one in records}
-    workspace = Workspace.of(proposal.files.base, {}, word, "clean", tree_has=tree_has, rewriting=rewriting)
-    ordered = in_order([*(one.record for one in records), *proposal.known])
-    earlier = predecessors(ordered)
-    decide = belongs(proposal.base.verl)
-    failures: list[tuple[Recorded, Replayed]] = []
-    for record in ordered:
-        done = workspace.replay(replace(record, style=None), decide, earlier[record.id])
-        if record.id in by_id and not (done.made and all(isinstance(one.outcome, Rewritten) for one in done.results)):
-            failures.append((by_id[record.id], done))
-    return failures, {file: without_ids(text, word) for file, text in workspace.texts.items()}
-
-
-def _expected(file: str, files: Files, kept: Sequence[Recorded]) -> str:
-    """The file with the changes that are recorded."""
-    hunks = [piece.made.hunk for one in kept for piece in one.pieces if piece.file == file]
-    return with_hunks(files.before[file], files.after[file], hunks)
-
-
-def _leads(name: str, other: Recorded, follows: Mapping[str, Sequence[str]]) -> bool:
-    """Whether a record comes after another already, or is it: two that need each other have no order."""
-    return name == other.record.id or any(_leads(one, other, follows) for one in follows.get(name, ()))
-
-
-def _needed_before(done: Replayed, records: Iterable[Recorded], files: Files) -> list[str]:
-    """The records after which one is to come: whose lines it edits, or whose function it imports."""
-    for result in done.results:
-        if isinstance(result.outcome, Overlap):
-            return [result.outcome.record]
-        if isinstance(result.outcome, AbsentImport):
-            return [
-                one.record.id
-                for one in records
-                if any(brings(piece, result.outcome.name, files) for piece in one.pieces)
-            ]
-    return []
-
-
-def _why_left(done: Replayed) -> Phrase:
-    for result in done.results:
-        if isinstance(result.outcome, AbsentImport):
-            return phrase("it needs {names}, which come with a change that is left", names=result.outcome.name)
-    return phrase("its edits do not find their places beside those of other records")
 
 
 def _with_examples(one: Recorded, shown: Shown) -> Recorded:

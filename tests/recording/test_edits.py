@@ -279,3 +279,49 @@ def test_markers_of_a_hand_are_no_part_of_it() -> None:
         """
     )
     assert without_markers(fork, "Uky") == 'import os\nlimit = 4\ntext = "# Uky"\n'
+
+
+def test_a_function_added_behind_one_that_changed_too() -> None:
+    before = "def load(path):\n    return open(path)\n"
+    after = (
+        "def load(path, strict):\n    check(path)\n    return read(path)\n\n\n"
+        "def save(path):\n    check(path)\n    write(path)\n"
+    )
+    found = recorded(before, after, "verl/files.py")
+    assert all(one.specific for one in found.made)
+
+
+def test_functions_whose_docstrings_have_lines_of_blanks() -> None:
+    before = (
+        'def load(path):\n    """Load.\n    \n    More.\n    """\n    return 1\n\n\ndef save(path):\n    return 2\n'
+    )
+    found = recorded(before, "def other(name):\n    return 3\n\n\nCODE = other(1)\n", "verl/files.py")
+    assert all(one.specific for one in found.made)
+
+
+def test_blanks_at_the_end_of_a_line_are_no_change() -> None:
+    assert edits_of_file("ci.yml", "permissions: \n  contents: read\n", "permissions:\n  contents: read\n").made == ()
+
+
+def test_a_comment_between_changes_goes_with_them_where_no_line_tells_its_place() -> None:
+    before = 'x = 1\n# One \ny = 2\n"""Two \n"""\nz = 3\n'
+    after = 'x = 10\n# One, and more\ny = 20\n"""Two, and more\n"""\nz = 30\n'
+    assert recorded(before, after, "verl/values.py").refused == ()
+
+
+def test_edits_of_which_only_one_order_gives_the_fork_are_one_record() -> None:
+    """`n()` goes before the lines `b()` and `x()`, which stand there once; the other edit makes `x2()` of `x()`."""
+    found = recorded("a()\nb()\nx()\nb()\na()\n", "a()\nn()\nb()\nx2()\nb()\na()\n", "verl/runs.py")
+    one, two = found.made
+    assert one.tied is not None
+    assert one.tied == two.tied
+
+
+def test_a_change_that_the_others_stand_in_the_way_of_goes_with_them() -> None:
+    before = "# A note.\n\n\ndef _score(source):\n    if source == 1:\n        return 1\n    return 2\n"
+    after = (
+        "# A note.\nfrom verl.own import old\n\n\n"
+        "def score(source, limit):\n    if source == 3:\n        return limit\n    return 4\n\n\n"
+        "@old\ndef _score(source):\n    return score(source, 5)\n"
+    )
+    recorded(before, after, "verl/scores.py")

@@ -363,3 +363,37 @@ def test_a_name_that_a_package_passes_on_comes_before_who_imports_it(
     done = call("apply", "--allow-dirty", *(one["id"] for one in report["records"]))
     assert [one["detail"] for one in done.json["records"] if one["outcome"] == "drifted"] == []
     assert all("processor() + 1" in user.read_text() for user in users)
+
+
+def test_records_that_need_each_other_are_taken_apart(fork: Path, call: Call) -> None:
+    """`first.py` and `third.py` share a purpose; `second.py` needs the one, and the other needs `second.py`."""
+    users = [fork / f"verl/user{number}.py" for number in range(9)]  # So many that their names are no purpose.
+    texts = {
+        "first.py": "def load():\n    return SITE_ZONE\n\n\nSITE_ZONE = 1\n",
+        "second.py": "from verl.first import load\n\n\ndef save():\n    return load()\n",
+        "third.py": "from verl.second import save\n\n\ndef both():\n    return save, SITE_ZONE\n\n\nSITE_ZONE = 2\n",
+    }
+    before = "BEFORE = 'from verl first import load return save both'\n"  # None of these words is new.
+    for file in (*(fork / "verl" / name for name in texts), *users):
+        file.write_text(before)
+    commit(fork, "modules with nothing in them")
+    for name, text in texts.items():
+        (fork / "verl" / name).write_text(f"{before}{text}")
+    for user in users:
+        user.write_text(f"{before}from verl.first import load\nfrom verl.second import save\n\nrun(load, save)\n")
+    report = call("record", "--yes").json
+    assert report["left"] == []
+    git(fork, "stash", "push", "-q", "--", "verl")
+    done = call("apply", "--allow-dirty", *(one["id"] for one in report["records"]))
+    assert len(done.json["written"]) == len(texts) + len(users)
+    assert (fork / "verl/third.py").read_text().count("import save") == 1
+
+
+def test_an_import_that_the_fork_itself_has_not_is_said_to_be_that(fork: Path, call: Call) -> None:
+    (fork / "verl/names.py").write_text("ONE = 1\n")
+    commit(fork, "a module")
+    (fork / "verl/names.py").write_text("ONE = 1\n\n\ndef two():\n    return 2\n")
+    (fork / "verl/user.py").write_text("from verl.names import three\n")
+    git(fork, "add", ".")
+    left = call("record", "--new", "--dry-run").json["left"]
+    assert [one["why"] for one in left] == ["it imports verl.names.three, which the fork does not have either"]
