@@ -15,11 +15,8 @@ from patcher.recording.proof import with_hunks
 from patcher.recording.proposal import Files
 
 
-def of_base(files: Files, root: Path) -> TreeLookup:
-    """What the base's modules have, of those that differ; of all others nothing is known here.
-
-    The modules that the fork has added are in `root` and not in the base.
-    """
+def of_base(files: Files, root: Path, of_fork: TreeLookup) -> TreeLookup:
+    """What the base's modules have: those that differ as they are there, all others as in the fork, in `root`."""
     added = files.after.keys() - files.base.keys()
 
     @cache
@@ -35,6 +32,8 @@ def of_base(files: Files, root: Path) -> TreeLookup:
             return True
         if any(_brought(file, last, files) for file in files.after if in_package(file, name)):
             return False
+        if text is None:
+            return of_fork(name)
         return None if names is None or "*" in names else False
 
     return has
@@ -46,7 +45,7 @@ def in_fork(name: str, files: Files) -> bool:
     modules = [file for file in module_files(name) if file in files.after]
     inner = any(file in files.after for file in module_files(f"{name}."))
     passed_on = any(_brought(file, last, files) for file in files.after if in_package(file, name))
-    return not modules or inner or passed_on or any(may_be_in(bound(files.after[file]), last) for file in modules)
+    return inner or passed_on or any(may_be_in(bound(files.after[file]), last) for file in modules)
 
 
 def brings(piece: Piece, name: str, files: Files) -> bool:

@@ -6,13 +6,12 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from pathlib import Path
 
 from patcher.i18n import Phrase, phrase
 from patcher.plan.inputs import belongs
 from patcher.plan.own_imports import AbsentImport, TreeLookup
 from patcher.plan.replay import Replayed, Rewriting, Workspace, predecessors
-from patcher.recording.needs import brings, in_fork, of_base
+from patcher.recording.needs import brings, in_fork
 from patcher.recording.proof import applied, with_hunks
 from patcher.recording.proposal import Files, Left, Proposal, Recorded, line_of
 from patcher.recording.texts import same, without_ids
@@ -25,10 +24,10 @@ After = dict[str, dict[str, None]]
 
 
 def proven(
-    records: list[Recorded], proposal: Proposal, word: str, rewriting: Rewriting, root: Path
+    records: list[Recorded], proposal: Proposal, word: str, rewriting: Rewriting, tree_has: TreeLookup
 ) -> tuple[list[Recorded], list[Left]]:
     """The records that apply on the base one after the other, as `apply` orders them, and together give the fork."""
-    ordering = _Ordering(proposal, word, rewriting, of_base(proposal.files, root))
+    ordering = _Ordering(proposal, word, rewriting, tree_has)
     left: list[Left] = []
     while True:
         records, more, texts = ordering.ordered(records)

@@ -116,7 +116,7 @@ def _proposed(
             found_pieces, refused = _without_breaks(found_pieces, found.added, files, word)
             left += refused
     if base.fix is None:
-        grouped = in_an_order(groups(found_pieces), files, of_base(files, session.tree.root))
+        grouped = in_an_order(groups(found_pieces), files, of_base(files, session.tree.root, session.tree_has))
     else:
         grouped = [found_pieces] if found_pieces else []
     if repaired and base.fix is None:
@@ -185,7 +185,7 @@ def _with_records(
             continue
         records.append(Recorded(record, "", group.pieces, tuple(relatives(record.edits, session.records))))
     rewriting, shown = worked_out([one.record for one in records], proposal, word, working, tell)
-    records, unproven = proven(records, proposal, word, rewriting, session.tree.root)
+    records, unproven = proven(records, proposal, word, rewriting, of_base(files, session.tree.root, session.tree_has))
     finished = tuple(_with_examples(one, shown) for one in records)
     left = _with_users(proposal.left, records, files)
     return replace(proposal, records=finished, left=(*left, *refused, *unproven))
