@@ -21,8 +21,12 @@ from patcher.i18n import Phrase, phrase
 from patcher.logs.labels import strip_labels
 from patcher.secrets.redacting import here
 
-# Code that only stands between who asks and what is asked: torch's own attributes of modules, and its calls of them.
-_HANDS_ON = re.compile(r", in (?:__[gs]etattr(?:ibute)?__|_(?:wrapped_)?call_impl)$")
+# Code that only stands between who asks and what is asked: torch's own attributes of modules and its calls of them, and
+# what decorators put around a function, `return func(*args, **kwargs)`.
+_HANDS_ON = re.compile(
+    r", in (?:__[gs]etattr(?:ibute)?__|_(?:wrapped_)?call_impl"
+    r"|_?(?:inner|wrapped|wrapper|decorated)(?:_f(?:n|unc|unction))?|(?:inner|func|fn)_wrapper|decorate_context)$"
+)
 _IS_EXCEPTION = re.compile(r"(?:Error|Exception|Failed|Failure)\.__init__$")
 _SEARCH = "https://github.com/search?type=issues&q="
 
