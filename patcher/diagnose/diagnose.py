@@ -105,10 +105,17 @@ def look_up(session: Session, found: Diagnosis) -> Diagnosis:
     parts, explanation = root.explanation.parts, root.explanation
     # What reads sources is loaded for such a failure alone.
     if parts.matter == "config-key" and session.has_tree_at_hand:
-        from patcher.diagnose.nearest_keys import nearest_keys
+        from patcher.diagnose.directions import direction_of_key
+        from patcher.diagnose.nearest_keys import bare, nearest_keys
 
-        near = nearest_keys(session.tree.root, session.tree.package, parts.names[0])
-        explanation = replace(explanation, nearest=near)
+        key, tree = bare(parts.names[0]), session.tree
+        near, verl = nearest_keys(tree.root, tree.package, key), session.environment.packages.get("verl")
+        # A last part alone, as a message may name it, stands in many places of a configuration.
+        direction, came = direction_of_key(key, verl.version) if verl is not None and "." in key else (None, ())
+        near = tuple(dict.fromkeys((*came, *near)))
+        # Hydra advises to add any key that it does not know.
+        remedy = "" if near or (direction is not None and direction.removed_in) else explanation.remedy
+        explanation = replace(explanation, nearest=near, direction=direction, remedy=remedy)
     elif parts.package or parts.matter in ("missing-attribute", "unexpected-argument"):
         from patcher.diagnose.directions import direction_at
 

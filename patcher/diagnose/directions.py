@@ -25,6 +25,7 @@ from patcher.diagnose.asking_code import asked_symbol, folder_of, still_asks
 from patcher.diagnose.diagnosis import Direction
 from patcher.diagnose.exception_message import MessageParts
 from patcher.diagnose.frame import Frame, distribution
+from patcher.diagnose.nearest_keys import came_for, keys_of
 from patcher.errors import ReleaseError, UkyError, message_of
 from patcher.i18n import phrase
 from patcher.packages.chosen_interpreter import find_interpreter
@@ -103,6 +104,37 @@ def direction_of(parts: MessageParts, known: Mapping[str, str], *, moves: bool =
         return found
     module, _, last = parts.symbol.rpartition(".")
     return replace(found, moved_to=moved_in(here, module, last) if parts.matter == "missing-name" else "")
+
+
+def direction_of_key(key: str, tree: str) -> tuple[Direction | None, tuple[str, ...]]:
+    """Where verl's releases have a key of the configuration, and the key that came in its place.
+
+    Args:
+        tree: the release of verl that the tree is of.
+    """
+    try:
+        releases = _final(versions("verl"))
+    except ReleaseError as error:
+        return Direction("verl", key, unknown=message_of(error)), ()
+
+    @cache
+    def keys(release: str) -> frozenset[str]:
+        try:
+            return keys_of(release_folder("verl", release) / "verl")
+        except ReleaseError:
+            return frozenset()
+
+    at = max((one for one in releases if Version(one) <= Version(tree)), key=Version, default="")
+    found = _direction("verl", key, at, releases, lambda release: key in keys(release) if keys(release) else None)
+    if found is None or not found.removed_in:
+        return found, ()
+    before = next(one for one in reversed(releases[: releases.index(found.removed_in)]) if keys(one))
+    if before != releases[releases.index(found.removed_in) - 1]:  # A wheel without the YAML files.
+        text = "{name} {before} has {symbol}, {version} does not; the releases between them do not tell"
+        told = phrase(text, name="verl", before=before, symbol=key, version=found.removed_in)
+        found = replace(found, removed_in="", unknown=told)
+        return found, ()
+    return found, came_for(key, keys(before), keys(found.removed_in))
 
 
 def _direction(name: str, symbol: str, version: str, releases: Sequence[str], has: Has) -> Direction | None:

@@ -160,7 +160,7 @@ def _explained(one: Explanation, tongue: Language, columns: int) -> Iterator[str
             yield from _item(phrase("or"), show(text, tongue), tongue, columns)
         ways = [(direction.requirement, direction.against), (direction.asker_requirement, direction.against_asker)]
         for requirement, against in ways:
-            if requirement and not against:
+            if requirement and not against and one.parts is not None and one.parts.matter != "config-key":
                 yield f"{_label(phrase('to try'), tongue)}{to_paste(f'pip install {shlex.quote(requirement)}')}"
             for other in against:
                 refused = phrase(_REFUSED, requirement=requirement, other=other)

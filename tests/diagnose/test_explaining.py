@@ -5,10 +5,12 @@ from __future__ import annotations
 import io
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 
+from patcher.check.targets import release_folder
 from patcher.cli.app import run
 from patcher.data import shipped
 from patcher.diagnose.asking_code import asked_symbol, still_asks
@@ -473,3 +475,23 @@ def test_what_is_told_names_no_package_where_only_a_class_is_known() -> None:
     parts = parse_message(["AttributeError: 'LlamaConfig' object has no attribute 'x'"])
     assert parts is not None
     assert parts.package == ""
+
+
+@pytest.mark.network
+def test_the_command_says_in_which_release_a_key_went_and_what_came_for_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "tree").mkdir()
+    shutil.copytree(release_folder("verl", "0.6.1") / "verl", tmp_path / "tree" / "verl")
+    log = tmp_path / "run.log"
+    key = "actor_rollout_ref.rollout.multi_turn.max_turns"
+    log.write_text(
+        f"Could not override '{key}'.\nTo append to your config use +{key}=3\n"
+        f"Key 'max_turns' is not in struct\n    full_key: {key}\n    object_type=dict\n"
+    )
+    assert run(["--root", str(tmp_path / "tree"), "--format", "json", "diagnose", str(log)]) == 1
+    (root,) = [one for one in json.loads(capsys.readouterr().out)["symptoms"] if one["role"] == "root"]
+    told = root["explanation"]
+    assert told["direction"]["removed_in"] == "0.4.1"
+    assert told["nearest"][0] == "actor_rollout_ref.rollout.multi_turn.max_user_turns"
+    assert told["remedy"] == ""  # To add the key anew, as Hydra advises, would set what nothing reads.
