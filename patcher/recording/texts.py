@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import io
 import re
 import tokenize
@@ -45,16 +46,15 @@ def same(one: str, two: str, *, is_python: bool) -> bool:
 
 
 def tree_of(text: str) -> ast.Module:
-    """A text's syntax, its docstrings without white space that says nothing: a formatter indents them anew.
+    """A text's syntax, its docstrings, and other strings that are statements, without white space that says nothing: a
+    formatter indents them anew.
 
     Raises python.UnreadableError."""
     tree = python.parse(text)
     for node in ast.walk(tree):
-        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
-            found = ast.get_docstring(node, clean=True)
-            if found is not None:
-                words = node.body[0].value  # type: ignore[attr-defined]
-                words.value = "\n".join(line.rstrip() for line in found.splitlines()).strip("\n")
+        words = node.value if isinstance(node, ast.Expr) else None
+        if isinstance(words, ast.Constant) and isinstance(words.value, str):
+            words.value = "\n".join(_dense(inspect.cleandoc(words.value)))
     return tree
 
 
