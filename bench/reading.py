@@ -36,11 +36,26 @@ def reading(folder: Path, rounds: int) -> Iterator[Figure | Amount]:
     yield Figure(f"diagnose 100 MB / search for its {len(scanner.words)} words", ours, Times(tuple(searched)), 3)
     name = f"the same, {_SIZE / 1e6 / min(scanned):.0f} MB/s: CPU time of 1 GB"
     yield Amount(name, min(scanned) * 1e9 / _SIZE, "s", 1e9 / 150e6, ceiling=10)
+    yield _every_line(folder / "failures.log")
     small = folder / "small.log"
     small.write_text('Traceback (most recent call last):\n  File "/app/run.py", line 3, in main\nValueError: odd\n')
     (short,) = in_turn([Trial([UKY_PATCH, "diagnose", str(small)], exits=frozenset({1}))], rounds)
     yield Amount("diagnose of a log of 3 lines", short.median, "s", 0.35)
     yield Amount("diagnose of 1 GB from a pipe: peak memory", _piped(), "MB", 150)
+
+
+def _every_line(log: Path) -> Amount:
+    """CPU time of 1 GB in which each line shows one of ten failures, with numbers that differ from line to line."""
+    symptoms = load_symptoms()
+    shown = [one.log.splitlines()[one.line - 1] for each in symptoms for one in each.examples if one.line]
+    lines = shown[:: len(shown) // 10][:10]
+    with log.open("w") as stream:
+        for number in range(200_000):
+            stream.write(f"(WorkerDict pid={1000 + number * 7919 % 9000}) {number} {lines[number % 10]}\n")
+    size, scanner = log.stat().st_size, Scanner(symptoms)
+    took = min(_seconds(log, lambda opened: scanner.scan([("failures.log", opened)])) for _ in range(3))
+    name = f"diagnose, each line one of ten failures, {size / 1e6 / took:.0f} MB/s: CPU time of 1 GB"
+    return Amount(name, took * 1e9 / size, "s", 1e9 / 40e6)
 
 
 def _seconds(log: Path, read: Callable[[BinaryIO], object]) -> float:
