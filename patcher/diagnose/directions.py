@@ -263,7 +263,7 @@ def _first(releases: Sequence[str], target: str, shows: Has) -> str | None:
     found = bisect(series, target)
     if found is None or found not in releases:
         return bisect(releases, target) if len(series) < len(releases) else found
-    before = series.index(found)
+    before = series.index(found) if found in series else len(series)  # The target may begin no series.
     since = releases.index(series[before - 1]) if before else 0
     return bisect(releases[since : releases.index(found)], found) or found
 

@@ -39,6 +39,7 @@ Matter = Literal[
     "value",
     "nccl",
     "cuda",
+    "words",
 ]
 # What says by itself which failure it is; shapes, types and keys do so only with the code that met them.
 TELLING_ALONE: frozenset[Matter] = frozenset(
@@ -65,6 +66,17 @@ class MessageParts:
     def package(self) -> str:
         """The package that the missing name is of; "" where only a class or a function is known by its own name."""
         return self.symbol.partition(".")[0] if self.matter in ("missing-name", "missing-module") else ""
+
+
+_BUILT_IN = frozenset({"dict", "list", "tuple", "set", "str", "bytes", "int", "float", "bool", "function", "generator"})
+
+
+def is_of_two_releases(parts: MessageParts) -> bool:
+    """Whether failures of this shape most often come of two packages whose releases do not fit: 41 of the 64 in the two
+    samples of docs/diagnosis.md do, and 23 are mistakes or settings of the code that asks."""
+    if parts.matter in ("missing-attribute", "missing-argument", "unexpected-argument", "too-many-arguments"):
+        return parts.symbol not in _BUILT_IN
+    return parts.matter == "missing-name" or (parts.matter == "missing-module" and "." in parts.symbol)
 
 
 _NAME = r"[A-Za-z_]\w*"
@@ -227,6 +239,23 @@ def remedy_in(lines: Sequence[str]) -> str:
     text = "\n".join([re.sub(r"^[\w.]+(?:Error|Exception|Warning)?: ", "", lines[0]), *lines[1:]]) if lines else ""
     found = _REMEDY.search(text)
     return " ".join(found[0].split())[:_LONGEST] if found is not None else ""
+
+
+_NAMED = re.compile(r"^(?:[\w.]*[A-Z]\w*(?:Error|Exception|Failure|Interrupt|Exit)\w*): *")
+_WORD = re.compile(r"[A-Za-z]{2,}")
+_FEWEST_WORDS = 4
+_MOST_WORDS = 240
+"""Characters of a message's own words that are quoted."""
+
+
+def own_words(lines: Sequence[str]) -> str:
+    """What a message of no known shape says in words of its own, `Numba needs NumPy 2.2 or less. Got NumPy 2.3.`;
+    "" for one that says too little to be understood alone."""
+    first = _NAMED.sub("", lines[0]) if lines else ""
+    text = " ".join(" ".join([first, *lines[1:3]]).split())
+    if len(_WORD.findall(text)) < _FEWEST_WORDS or (lines and not _NAMED.match(lines[0])):
+        return ""
+    return text if len(text) <= _MOST_WORDS else f"{text[:_MOST_WORDS].rsplit(' ', 1)[0]} …"
 
 
 _VOLATILE = (

@@ -15,7 +15,7 @@ from urllib.parse import quote_plus
 
 from patcher.diagnose.diagnosis import Explanation
 from patcher.diagnose.evidence import LogLine, Raised
-from patcher.diagnose.exception_message import MessageParts, parse_message, remedy_in, to_search_for
+from patcher.diagnose.exception_message import MessageParts, own_words, parse_message, remedy_in, to_search_for
 from patcher.diagnose.frame import Frame, distribution, frame_of
 from patcher.i18n import Phrase, phrase
 from patcher.logs.labels import strip_labels
@@ -25,9 +25,10 @@ from patcher.secrets.redacting import here
 # what decorators put around a function, `return func(*args, **kwargs)`.
 _HANDS_ON = re.compile(
     r", in (?:__[gs]etattr(?:ibute)?__|_(?:wrapped_)?call_impl"
-    r"|_?(?:inner|wrapped|wrapper|decorated)(?:_f(?:n|unc|unction))?|(?:inner|func|fn)_wrapper|decorate_context)$"
+    r"|inner|wrapped_f(?:n|unc)|decorate_context)$"
 )
 _IS_EXCEPTION = re.compile(r"(?:Error|Exception|Failed|Failure)\.__init__$")
+_OTHER = re.compile(r"\[[WIEF]\d{3,4} |Traceback \(most|Process [\w-]+:$")
 _SEARCH = "https://github.com/search?type=issues&q="
 
 
@@ -41,7 +42,12 @@ def explain(
     """
     own = takewhile(lambda text: text.strip() and not strip_labels(text).level, below)
     lines = raised.message if raised is not None and raised.message else (place.text, *own)
-    parts, remedy = parse_message(lines), remedy_in(lines)
+    more = takewhile(_is_of_message, lines[1:] if raised is not None and raised.message else ())
+    words = own_words([strip_labels(lines[0]).text, *more])
+    parts = parse_message(lines) or (MessageParts("words", found=words) if words else None)
+    remedy = remedy_in(lines)
+    if parts is not None and parts.matter == "words" and remedy in words:
+        remedy = ""
     texts = [one.text for one in raised.frames] if raised is not None else []
     frames = [frame for text in texts if (frame := frame_of(text)) is not None]
     asking = [frame for text in texts if not _HANDS_ON.search(text) and (frame := frame_of(text)) is not None]
@@ -69,6 +75,11 @@ def explain(
         # As it is written into the link, a secret would no longer look like one where the report is redacted.
         search=_SEARCH + quote_plus(to_search_for(here().text(lines[0]))),
     )
+
+
+def _is_of_message(line: str) -> bool:
+    """Whether a line below an exception may be more of its message: no other log line, `[W309 02:06:18 a.cpp:15] …`."""
+    return bool(line.strip()) and not strip_labels(line).level and not _OTHER.match(line.strip())
 
 
 def _innermost(frames: Sequence[Frame]) -> Frame | None:
@@ -183,3 +194,5 @@ def _sentence(parts: MessageParts, at: Frame | None, versions: Mapping[str, str]
         case "device":
             text = "{who}: tensors are on two devices, {found} and {wanted}"
             return phrase(text, who=who, found=parts.found, wanted=parts.wanted)
+        case "words":
+            return phrase("{who} says: {words}", who=who, words=parts.found)

@@ -248,7 +248,7 @@ class _TracebackReader:
             return True
         if not text.strip():
             return True
-        if text[0] in " \t":
+        if text[0] in " \t" or _FRAME.match(text):  # Pasted text may have lost what it was set in by.
             if self._code is None and self._frames:
                 self._code = place
             if _FRAME.match(text):

@@ -239,6 +239,7 @@ def _is_covered(one: Raised, hits: Sequence[Hit]) -> bool:
             if (
                 within
                 and hit.symptom.part == "cause"
+                and hit.symptom.kind != "notice"  # It says nothing of why: `the process group was not closed`.
                 and (place.file, place.speaker) == (one.place.file, one.place.speaker)
             ):
                 return True

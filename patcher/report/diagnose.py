@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from patcher.diagnose.diagnosis import Diagnosis, Direction, Explanation, Finding, Offer, Verdict
 from patcher.diagnose.evidence import LogLine
+from patcher.diagnose.exception_message import is_of_two_releases
 from patcher.diagnose.known_issues import KnownIssue
 from patcher.i18n import Language, Phrase, Phrases, language, phrase, show
 from patcher.logs.milestones import phase_name
@@ -129,7 +130,9 @@ def _root(root: Finding, found: Diagnosis, tongue: Language, columns: int) -> It
     yield from _quoted(_about(root, found), root.place)
     if symptom is not None:
         yield from _item(phrase("cause"), (symptom.zh if tongue == "zh" else symptom).cause, tongue, columns)
-    if symptom is not None and (sentence := _sentence(explanation)) is not None:
+    # The words of the message stand among the lines above.
+    told = explanation is None or explanation.parts is None or explanation.parts.matter == "words"
+    if symptom is not None and not told and (sentence := _sentence(explanation)) is not None:
         yield from _item(phrase("here"), show(sentence, tongue), tongue, columns)
     if explanation is not None:
         yield from _explained(explanation, tongue, columns)
@@ -165,6 +168,9 @@ def _explained(one: Explanation, tongue: Language, columns: int) -> Iterator[str
             for other in against:
                 refused = phrase(_REFUSED, requirement=requirement, other=other)
                 yield from _item(phrase("but"), show(refused, tongue), tongue, columns)
+    elif one.parts is not None and is_of_two_releases(one.parts):
+        often = phrase("the code that asks and what it asks are of releases that do not fit together")
+        yield from _item(phrase("often"), show(often, tongue), tongue, columns)
     if one.nearest:
         yield from _item(phrase("nearest"), ", ".join(one.nearest), tongue, columns)
     if one.remedy:

@@ -495,3 +495,42 @@ def test_the_command_says_in_which_release_a_key_went_and_what_came_for_it(
     assert told["direction"]["removed_in"] == "0.4.1"
     assert told["nearest"][0] == "actor_rollout_ref.rollout.multi_turn.max_user_turns"
     assert told["remedy"] == ""  # To add the key anew, as Hydra advises, would set what nothing reads.
+
+
+def test_a_message_of_no_known_shape_is_quoted_with_who_says_it() -> None:
+    told = explained("NotImplementedError: GDN does not support packed sequence for now.")
+    assert str(told.sentence) == f"{WHO} says: GDN does not support packed sequence for now."
+
+
+def test_lines_of_others_below_a_message_are_no_part_of_it() -> None:
+    """torch warns of the process group at each end, and says nothing of why the run failed."""
+    warning = "[W309 02:06:18.188124679 ProcessGroupNCCL.cpp:1524] Warning: destroy_process_group() was not called\n"
+    log = HEAD + OWN + LIBRARY + "NotImplementedError: Unsupported parameter name: decoder.x\n" + warning
+    log = "".join(f"[rank0]: {line}\n" for line in log.splitlines())
+    notice = symptom("not-closed", "[[match]]\nline = 'destroy_process_group'\n", kind="notice")
+    found = diagnosed(log, notice)
+    assert found.verdict == "failed"
+    assert found.root is not None
+    assert found.root.explanation is not None
+    assert str(found.root.explanation.sentence) == f"{WHO} says: Unsupported parameter name: decoder.x"
+
+
+def test_frames_that_have_lost_their_indentation_are_read() -> None:
+    log = "".join(f"[rank0]: {line.strip()}\n" for line in (HEAD + OWN + LIBRARY).splitlines())
+    root = diagnosed(log + "[rank0]: TypeError: Trainer.step() takes 3 positional arguments but 4 were given\n").root
+    assert root is not None
+    assert root.explanation is not None
+    assert str(root.explanation.sentence) == f"{WHO} passes 4 positional arguments to Trainer.step, which takes 3"
+
+
+def test_a_decorator_around_a_function_is_not_who_asks() -> None:
+    wrapper = '  File "/opt/venv/lib/python3.12/site-packages/transformers/deprecation.py", line 165, in wrapped_func\n'
+    told = explained("TypeError: T.__init__() got an unexpected keyword argument 'a'", OWN + wrapper + "    f()\n")
+    assert str(told.sentence).startswith("verl (verl/trainer/main_ppo.py:30) passes a")
+
+
+def test_releases_that_begin_no_series_are_looked_at() -> None:
+    releases = ["0.5.20", "0.5.21", "0.5.22"]
+    found = _direction("name", "name.x", "0.5.22", releases, lambda release: release == "0.5.20")
+    assert found is not None
+    assert found.removed_in == "0.5.21"
