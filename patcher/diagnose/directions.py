@@ -37,8 +37,13 @@ if TYPE_CHECKING:
     from patcher.i18n import Phrase, Phrases
     from patcher.session.session import Session
 
-_MOST_LOOKS = 10
-"""Releases that are looked at for one name: halving a thousand takes as many."""
+_MOST_LOOKS = 16
+"""Releases that are looked at for one name: halving a thousand takes ten, and up to six are looked at before, backwards
+from the last."""
+_OF_ONES_OWN = frozenset(
+    ("common", "config", "data", "lib", "model", "models", "scripts", "src", "tests", "tools", "utils")
+)
+"""Modules that people call so in their own trees; packages of these names on the index have nothing to do with them."""
 Has = Callable[[str], "bool | None"]
 """Whether a release has the name; None where that cannot be decided, or the release cannot be had."""
 
@@ -76,6 +81,8 @@ def direction_of(parts: MessageParts, known: Mapping[str, str], *, moves: bool =
     if not parts.package or (parts.matter == "missing-module" and "." not in parts.symbol):
         return None
     name = distribution(parts.package)
+    if name in _OF_ONES_OWN and name not in known:
+        return None
     try:
         releases = _final(versions(name))
     except ReleaseError as error:
@@ -137,7 +144,14 @@ def direction_of_key(key: str, tree: str) -> tuple[Direction | None, tuple[str, 
     return found, came_for(key, keys(before), keys(found.removed_in))
 
 
-def _direction(name: str, symbol: str, version: str, releases: Sequence[str], has: Has) -> Direction | None:
+def _direction(name: str, symbol: str, version: str, releases: Sequence[str], release_has: Has) -> Direction | None:
+    seen: dict[str, bool | None] = {}
+
+    def has(release: str) -> bool | None:
+        if release not in seen:
+            seen[release] = release_has(release)
+        return seen[release]
+
     here = has(version)
     if here is None:
         return Direction(name, symbol, unknown=_undecided(name, version))
@@ -152,7 +166,19 @@ def _direction(name: str, symbol: str, version: str, releases: Sequence[str], ha
     added = _first([version, *later[:-1]], later[-1], has) if later and has(later[-1]) else None
     if added is not None:
         return Direction(name, symbol, added_in=added)
-    return Direction(name, symbol, unknown=phrase("no release of {name} that was looked at has it", name=name))
+    return Direction(name, symbol, unknown=_between(name, symbol, earlier, seen))
+
+
+def _between(name: str, symbol: str, earlier: Sequence[str], seen: Mapping[str, bool | None]) -> Phrase | Phrases:
+    """What the releases that were looked at tell where no single one can be named."""
+    old = next((one for one in reversed(earlier) if seen.get(one)), None)
+    if old is not None:
+        new = next(one for one in (*earlier[earlier.index(old) :], *seen) if seen.get(one) is False)
+        return phrase("{name} {old} has {symbol}, {new} does not", name=name, old=old, symbol=symbol, new=new)
+    if None in seen.values():
+        text = "no release of {name} that was looked at has it, and some cannot be had here"
+        return phrase(text, name=name)
+    return phrase("no release of {name} that was looked at has it", name=name)
 
 
 def _asks_until(at: Frame, found: Direction, known: Mapping[str, str]) -> str:

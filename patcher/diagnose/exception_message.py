@@ -244,7 +244,7 @@ def remedy_in(lines: Sequence[str]) -> str:
 _NAMED = re.compile(r"^(?:[\w.]*[A-Z]\w*(?:Error|Exception|Failure|Interrupt|Exit)\w*): *")
 _WORD = re.compile(r"[A-Za-z]{2,}")
 _FEWEST_WORDS = 4
-_MOST_WORDS = 240
+_MOST_WORDS = 400
 """Characters of a message's own words that are quoted."""
 
 

@@ -22,10 +22,10 @@ from patcher.logs.labels import strip_labels
 from patcher.secrets.redacting import here
 
 # Code that only stands between who asks and what is asked: torch's own attributes of modules and its calls of them, and
-# what decorators put around a function, `return func(*args, **kwargs)`.
+# what decorators put around a function, `return func(*args, **kwargs)`, and transformers' help to compare versions.
 _HANDS_ON = re.compile(
     r", in (?:__[gs]etattr(?:ibute)?__|_(?:wrapped_)?call_impl"
-    r"|inner|wrapped_f(?:n|unc)|decorate_context)$"
+    r"|inner|wrapped_f(?:n|unc)|decorate_context|_compare_versions|require_version(?:_core)?)$"
 )
 _IS_EXCEPTION = re.compile(r"(?:Error|Exception|Failed|Failure)\.__init__$")
 _OTHER = re.compile(r"\[[WIEF]\d{3,4} |Traceback \(most|Process [\w-]+:$")
