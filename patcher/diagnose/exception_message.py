@@ -241,7 +241,7 @@ def remedy_in(lines: Sequence[str]) -> str:
     return " ".join(found[0].split())[:_LONGEST] if found is not None else ""
 
 
-_NAMED = re.compile(r"^(?:[\w.]*[A-Z]\w*(?:Error|Exception|Failure|Interrupt|Exit)\w*): *")
+_NAMED = re.compile(r"^[\w.]*(?:Error|Exception|Failure|Interrupt|Exit)\w*: *")
 _WORD = re.compile(r"[A-Za-z]{2,}")
 _FEWEST_WORDS = 4
 _MOST_WORDS = 400

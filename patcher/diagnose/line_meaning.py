@@ -16,7 +16,8 @@ from patcher.logs.labels import strip_labels
 from patcher.records.rules import DISTRIBUTIONS
 
 ALONE = re.compile(
-    r"(?P<name>(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Timeout|Failure|OOM|Unsupported|NotFound|Expired))"
+    r"(?P<name>(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Timeout|Failure|OOM|Unsupported|NotFound|Expired)"
+    r"|Exception(?=: \S))"
     r"(?P<of>\([\w.]+\))?(?::(?=\s|$)|$)"
 )
 """An exception at the beginning of a line, known by its name alone."""

@@ -534,3 +534,10 @@ def test_releases_that_begin_no_series_are_looked_at() -> None:
     found = _direction("name", "name.x", "0.5.22", releases, lambda release: release == "0.5.20")
     assert found is not None
     assert found.removed_in == "0.5.21"
+
+
+def test_a_log_that_begins_in_a_traceback_may_end_in_a_plain_exception() -> None:
+    root = diagnosed(OWN + LIBRARY + "Exception: Installed CUDA version 11.0 does not match that of torch, 10.1\n").root
+    assert root is not None
+    assert root.explanation is not None
+    assert str(root.explanation.sentence).startswith(f"{WHO} says: Installed CUDA version 11.0")
