@@ -131,7 +131,12 @@ def direction_of_key(key: str, tree: str) -> tuple[Direction | None, tuple[str, 
         except ReleaseError:
             return frozenset()
 
-    at = max((one for one in releases if Version(one) <= Version(tree)), key=Version, default="")
+    try:
+        at = max((one for one in releases if Version(one) <= Version(tree)), key=Version, default="")
+    except InvalidVersion:  # A tree's own word for its version.
+        at = ""
+    if not at:
+        return None, ()
     found = _direction("verl", key, at, releases, lambda release: key in keys(release) if keys(release) else None)
     if found is None or not found.removed_in:
         return found, ()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from difflib import SequenceMatcher
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +31,6 @@ def bare(key: str) -> str:
     return key.lstrip("+~")
 
 
-@cache
 def keys_of(package: Path) -> frozenset[str]:
     """The dotted keys of the configurations of a verl, whose package is in this folder."""
     made = (compose((package / "trainer" / "config",), name, {}) for name in _CONFIGS)

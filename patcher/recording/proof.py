@@ -12,7 +12,7 @@ from patcher.recording.declared import header_edits
 from patcher.recording.hunks import Change, Hunk, changes, joined, line_hunks, whole_functions
 from patcher.recording.inferring import edits_for
 from patcher.recording.keyed_values import edits_for_lines
-from patcher.recording.texts import same
+from patcher.recording.texts import filled, same
 from patcher.rewrite import create_file, rewrite
 from patcher.rewrite.edits import CreateFile, Edit, Mark, ReplaceLines
 from patcher.rewrite.marker import split, split_whole
@@ -63,7 +63,7 @@ def edits_of_file(file: str, base: str, fork: str) -> FileEdits:
     refused: list[tuple[Hunk, Phrase]] = []
     hunks = [one.hunk if isinstance(one, Change) else one for one in found]
     for one, hunk in zip(found, hunks, strict=True):
-        if _filled(before[slice(*hunk.old)]) == _filled(after[slice(*hunk.new)]):
+        if filled(before[slice(*hunk.old)]) == filled(after[slice(*hunk.new)]):
             continue  # Blank lines alone, and blanks at the end of lines, are no change.
         edits = (
             None if isinstance(one, Change) and one.comments_alone else next(proven_edits(file, base, fork, one), None)
@@ -247,10 +247,6 @@ def _as_lines(
         if made is not None and _ended(split(made)) == _ended(expected) and _is_done(made, edit):
             return edit
     return None
-
-
-def _filled(lines: Iterable[str]) -> list[str]:
-    return [line.rstrip() for line in lines if line.strip()]
 
 
 def _ended(lines: Iterable[str]) -> list[str]:

@@ -7,6 +7,7 @@ import inspect
 import io
 import re
 import tokenize
+from collections.abc import Iterable
 from difflib import SequenceMatcher
 
 from patcher.rewrite import markers
@@ -85,8 +86,13 @@ def _spaced(text: str) -> list[tuple[str, int]]:
     return found
 
 
+def filled(lines: Iterable[str]) -> list[str]:
+    """The lines that are not blank, without blanks at their ends."""
+    return [line.rstrip() for line in lines if line.strip()]
+
+
 def _dense(text: str) -> list[str]:
-    return [line.rstrip() for line in split(text) if line.strip()]
+    return filled(split(text))
 
 
 def _comments(text: str) -> list[str]:
