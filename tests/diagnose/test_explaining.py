@@ -15,7 +15,7 @@ from patcher.cli.app import run
 from patcher.data import shipped
 from patcher.diagnose.asking_code import asked_symbol, still_asks
 from patcher.diagnose.diagnosis import Diagnosis, Explanation
-from patcher.diagnose.directions import _direction, refusals
+from patcher.diagnose.directions import _direction, _first, refusals
 from patcher.diagnose.exception_message import parse_message, remedy_in
 from patcher.diagnose.known_issues import FILE, known_issues, normalised, read
 from patcher.diagnose.nearest_keys import nearest_keys
@@ -530,10 +530,7 @@ def test_a_decorator_around_a_function_is_not_who_asks() -> None:
 
 
 def test_releases_that_begin_no_series_are_looked_at() -> None:
-    releases = ["0.5.20", "0.5.21", "0.5.22"]
-    found = _direction("name", "name.x", "0.5.22", releases, lambda release: release == "0.5.20")
-    assert found is not None
-    assert found.removed_in == "0.5.21"
+    assert _first(["0.5.0", "0.5.1", "0.5.2"], "0.5.2", lambda release: release != "0.5.0") == "0.5.1"
 
 
 def test_a_log_that_begins_in_a_traceback_may_end_in_a_plain_exception() -> None:

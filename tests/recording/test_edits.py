@@ -282,13 +282,10 @@ def test_markers_of_a_hand_are_no_part_of_it() -> None:
 
 
 def test_a_function_added_behind_one_that_changed_too() -> None:
-    before = "def load(path):\n    return open(path)\n"
-    after = (
-        "def load(path, strict):\n    check(path)\n    return read(path)\n\n\n"
-        "def save(path):\n    check(path)\n    write(path)\n"
-    )
-    found = recorded(before, after, "verl/files.py")
-    assert all(one.specific for one in found.made)
+    start = "def load(path):\n    a(path)\n"
+    before = start + "    b()\n    c()\n    d()\n    return path\n"
+    after = start + "    b2()\n    c()\n    d()\n    e()\n    return path\n\n\ndef save(name):\n    write(name)\n"
+    assert kinds(recorded(before, after, "verl/files.py")) == ["Replace", "Insert", "Insert"]
 
 
 def test_functions_whose_docstrings_have_lines_of_blanks() -> None:
