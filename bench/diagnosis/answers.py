@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from bench.diagnosis.labels import Label
 from patcher.diagnose.diagnosis import UNKNOWN
+from patcher.diagnose.fixes import FixContext
 from patcher.diagnose.scanner import Scanner
-from patcher.diagnose.verdict import FixContext, judge
+from patcher.diagnose.verdict import judge
 from patcher.records.symptom_parse import load_symptoms
 
 _LAST = re.compile(r"Error|Exception")

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from patcher.diagnose.compare_logs import compare
 from patcher.diagnose.diagnosis import Diagnosis
 from patcher.diagnose.evidence import LogOfRun, merge_evidence
+from patcher.diagnose.fixes import FixContext
 from patcher.diagnose.log_files import (
     RotatedLog,
     advise_logs_near,
@@ -35,7 +36,7 @@ from patcher.diagnose.log_files import (
 )
 from patcher.diagnose.log_stream import STANDARD_INPUT, NoTextError, open_log
 from patcher.diagnose.scanner import Scanner
-from patcher.diagnose.verdict import FixContext, judge
+from patcher.diagnose.verdict import judge
 from patcher.errors import UkyError, UsageError
 from patcher.i18n import Phrase, phrase
 from patcher.logs.agent.writers import writers

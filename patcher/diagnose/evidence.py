@@ -84,7 +84,8 @@ class Raised:
     count: int = 1
     phase: Phase | None = None
     frames: tuple[LogLine, ...] = ()
-    """Lines of its traceback that name the innermost frames, those of verl and of own code first of all."""
+    """Lines of its traceback that name the innermost frames, those of verl and of own code first of all; last the line
+    of code below the innermost one, where it tells something."""
     before: tuple[LogLine, ...] = ()
     """The lines of the log before it."""
     message: tuple[str, ...] = ()
@@ -125,6 +126,8 @@ class Evidence:
     """Those of the last lines that call themselves errors."""
     last: tuple[LogLine, ...] = ()
     """The last lines that say something."""
+    unfinished: Raised | None = None
+    """Of a log that ends within a traceback, before its exception: the code that the traceback came to."""
     versions: Mapping[str, str] = field(default_factory=dict)
     """Of packages, as the log tells them."""
     ends: Mapping[str, tuple[int, int]] = field(default_factory=dict)
@@ -144,7 +147,7 @@ class Evidence:
         if suffixes and suffixes <= _OF_PROGRAMS:
             return True
         message = (self.hits, self.raised, self.wait, self.trends, self.finished, self.complete, self.closed)
-        if any(message) or self.complained or self.progressed is not None:
+        if any(message) or self.complained or self.unfinished is not None or self.progressed is not None:
             return False
         return self.phase is None or bool(suffixes and suffixes <= _OF_DOCUMENTS)
 
@@ -181,6 +184,7 @@ def merge_evidence(parts: Sequence[LogOfRun]) -> Evidence:
             for phase in PHASES
             if phase in found.spans or phase in some.spans
         }
+        found.unfinished = some.unfinished or found.unfinished
         found.last, found.complained = some.last or found.last, some.complained if some.last else found.complained
     if found.complete is not None:
         found.complete = replace(found.complete, offset=-1)

@@ -29,6 +29,7 @@ Matter = Literal[
     "file",
     "undefined-name",
     "none",
+    "claim",
     "unpacking",
     "index",
     "validation",
@@ -56,9 +57,9 @@ class MessageParts:
 
     matter: Matter
     symbol: str = ""
-    """The dotted name that is missing, `vllm.lora.models.LoRAModel`, or what was called, `Engine.__init__`."""
+    """The dotted name that is missing, `vllm.lora.models.LoRAModel`, or was called, `Engine.__init__`; what is None."""
     names: tuple[str, ...] = ()
-    """Arguments, a key, a path, or what does not fit together."""
+    """Arguments, a key, a path, what does not fit together, or the condition of an assertion."""
     wanted: str = ""
     found: str = ""
 
@@ -99,12 +100,14 @@ _SHAPES: tuple[tuple[Matter, str], ...] = (
     ("none", r"'NoneType' object (?:has no attribute '(?P<names>\w+)'|is not \w+)|cannot unpack non-iterable NoneType"),
     ("missing-attribute", rf"'(?P<symbol>{_DOTTED})'(?: object)? has no attribute {_ITS_NAME}"),
     ("missing-attribute", rf"AttributeError: (?P<symbol>{_DOTTED}) has no attribute (?P<names>{_NAME})"),
+    ("missing-attribute", rf"<\w+ '?(?P<symbol>{_DOTTED})'?[^<>]*> does not have the attribute {_ITS_NAME}"),
     ("unexpected-argument", rf"{_CALL} got (?:an unexpected|some positional-only|multiple values for).*? {_ITS_NAME}"),
     ("unexpected-argument", rf"Unexpected keyword argument {_ITS_NAME}"),
     ("option", r"unrecognized arguments: (?P<several>--\S+)"),
     ("option", r"(?:keys|arguments) are not used by the HfArgumentParser: \[(?P<several>.*)\]"),
     ("missing-argument", rf"{_CALL} missing \d+ required (?:positional|keyword-only) arguments?: (?P<several>'.*')"),
     ("too-many-arguments", rf"{_CALL} takes (?P<wanted>.+?) positional arguments? but (?P<found>\d+)"),
+    ("too-many-arguments", rf"{_CALL} takes (?P<wanted>no|[\w ]*\d) arguments? \((?P<found>\d+) given\)"),
     ("version", rf"{_PROJECT}\s*{_WANTED} is required\b.*?but found (?:[\w.-]+?==)?{_FOUND}"),
     ("version", rf"requires {_PROJECT}\s*{_WANTED}.*?, but you have [\w.-]+ {_FOUND}"),
     ("version", rf"\({_PROJECT} {_FOUND} \(.*\), Requirement\.parse\('[\w.-]+?{_WANTED}'\)\)"),
@@ -248,12 +251,16 @@ _MOST_WORDS = 400
 """Characters of a message's own words that are quoted."""
 
 
-def own_words(lines: Sequence[str]) -> str:
+def own_words(lines: Sequence[str], named: bool = True) -> str:
     """What a message of no known shape says in words of its own, `Numba needs NumPy 2.2 or less. Got NumPy 2.3.`;
-    "" for one that says too little to be understood alone."""
+    "" for one that says too little to be understood alone.
+
+    Args:
+        named: whether it must begin with an exception's name; a logger's error does not.
+    """
     first = _NAMED.sub("", lines[0]) if lines else ""
     text = " ".join(" ".join([first, *lines[1:3]]).split())
-    if len(_WORD.findall(text)) < _FEWEST_WORDS or (lines and not _NAMED.match(lines[0])):
+    if len(_WORD.findall(text)) < _FEWEST_WORDS or (named and lines and not _NAMED.match(lines[0])):
         return ""
     return text if len(text) <= _MOST_WORDS else f"{text[:_MOST_WORDS].rsplit(' ', 1)[0]} …"
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import takewhile
 from urllib.parse import quote_plus
 
@@ -33,35 +34,48 @@ _SEARCH = "https://github.com/search?type=issues&q="
 
 
 def explain(
-    place: LogLine, raised: Raised | None, versions: Mapping[str, str], below: Sequence[str] = ()
+    place: LogLine,
+    raised: Raised | None,
+    versions: Mapping[str, str],
+    below: Sequence[str] = (),
+    complaint: bool = False,
 ) -> Explanation | None:
     """The explanation of an exception; None where neither its message nor its frames say anything.
 
     Args:
         below: the lines below the place's, which may be more of its message.
+        complaint: whether the line is an error that no exception is.
     """
     own = takewhile(lambda text: text.strip() and not strip_labels(text).level, below)
     lines = raised.message if raised is not None and raised.message else (place.text, *own)
     more = takewhile(_is_of_message, lines[1:] if raised is not None and raised.message else ())
-    words = own_words([strip_labels(lines[0]).text, *more])
+    cut = raised is not None and not raised.name and not raised.message
+    words = "" if cut else own_words([strip_labels(lines[0]).text, *more], named=not complaint)
     parts = parse_message(lines) or (MessageParts("words", found=words) if words else None)
+    texts = [one.text for one in raised.frames] if raised is not None else []
+    # A log that ends within a traceback has the line of code as its place.
+    code = next((text.strip() for text in (*texts, place.text) if frame_of(text) is None), "")
+    if parts is None and code.startswith("assert "):
+        parts = MessageParts("claim", names=(_claim(code),))
+    elif parts is not None and parts.matter == "none":
+        parts = replace(parts, symbol=_asked_of(parts, code))
     remedy = remedy_in(lines)
     if parts is not None and parts.matter == "words" and remedy in words:
         remedy = ""
-    texts = [one.text for one in raised.frames] if raised is not None else []
     frames = [frame for text in texts if (frame := frame_of(text)) is not None]
     asking = [frame for text in texts if not _HANDS_ON.search(text) and (frame := frame_of(text)) is not None]
     # A frame of Python's own library, or of `python -c`, asks on behalf of who called it.
     at = _innermost(asking) or _innermost(frames) or (frames[-1] if frames else None)
+    if parts is not None and parts.matter == "claim":
+        at = frames[-1] if frames else None
     caller = next((one for one in reversed(frames) if not one.installed), None)
-    sentence = _sentence(parts, at, versions) if parts is not None else None
-    asserted = next((text.strip() for text in texts if text.lstrip().startswith("assert ")), "")
-    if sentence is None and asserted and frames:
-        who = _who(frames[-1], versions)
-        sentence = phrase("{who} asserts {claim}, which does not hold", who=who, claim=_claim(asserted))
+    speaking = None if complaint and parts is not None and parts.matter == "words" else at
+    sentence = _sentence(parts, speaking, versions) if parts is not None else None
     if sentence is None and not remedy and raised is None:
         return None
-    if sentence is None:
+    if sentence is None and raised is not None and not raised.name and at is not None:
+        sentence = phrase("the log ends within a traceback, at {place}", place=at.shown)
+    elif sentence is None:
         name = _name(lines[0])
         sentence = phrase("{name}", name=name)
         if at is not None:
@@ -96,6 +110,19 @@ def _claim(code: str) -> str:
         if isinstance(node, ast.Assert):
             return ast.unparse(node.test)
     return code.removeprefix("assert ")
+
+
+_CHAIN = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[[^][()]*\])*"
+
+
+def _asked_of(parts: MessageParts, code: str) -> str:
+    """What is None in a line of code: `self.training_bar` in `self.training_bar.update(1)`, of which `update` is asked;
+    "" where more than one thing may be it."""
+    if parts.names:
+        found = re.findall(rf"(?<![\w.])({_CHAIN})\.{re.escape(parts.names[0])}\b", code)
+    else:
+        found = re.findall(rf"^for .+ in ({_CHAIN}):$", code)
+    return str(found[0]) if len(set(found)) == 1 else ""
 
 
 def _name(line: str) -> str:
@@ -161,6 +188,13 @@ def _sentence(parts: MessageParts, at: Frame | None, versions: Mapping[str, str]
             return phrase("{who} looks for {path}, which is not there", who=who, path=names)
         case "undefined-name":
             return phrase("{who} uses {name}, which nothing has defined there", who=who, name=names)
+        case "claim":
+            return phrase("{who} asserts {claim}, which does not hold", who=who, claim=names)
+        case "none" if names and parts.symbol:
+            text = "{who} asks {of} for {name}: {of} is None"
+            return phrase(text, who=who, of=parts.symbol, name=names)
+        case "none" if parts.symbol:
+            return phrase("{who} gets None where it needs a value: {of} is None", who=who, of=parts.symbol)
         case "none" if names:
             return phrase("{who} asks None for {name}: what should be there is not", who=who, name=names)
         case "none":
@@ -181,6 +215,9 @@ def _sentence(parts: MessageParts, at: Frame | None, versions: Mapping[str, str]
             return phrase(
                 "{of}: shapes do not fit, {found} against {wanted}", of=of, found=parts.found, wanted=parts.wanted
             )
+        case "type" if parts.wanted in ("callable", "subscriptable", "iterable", "a mapping"):
+            text = "{who}: a value of type {found} is not {wanted}"
+            return phrase(text, who=who, found=parts.found, wanted=parts.wanted)
         case "type":
             text = "{who}: types of values do not fit, {found} against {wanted}"
             return phrase(text, who=who, found=parts.found, wanted=parts.wanted)

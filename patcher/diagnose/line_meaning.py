@@ -221,6 +221,8 @@ _SAYS_NOTHING = re.compile(
     r"|.*\b\w*Warning: |\s+(?:\S.*\bwarn\(|return |self\.|warnings\.|FSDP\.|torch\.|_\w+\()|.*warnings?\.warn\("
     r"|wandb: |.*\bNIXL\b|.*\b(?:resource_tracker|leaked semaphore)|.*destroy_process_group\(\) was not called"
     r"|.*hostname of the client socket cannot be retrieved"
+    # Frames of C++: `3  0x7f6d1ff13c36 /usr/lib/libnvinfer.so.9(+0x1)`, `frame #0: c10::Error::Error(…) + 0x96 (…)`.
+    r"|\s*(?:frame )?#?\d+:? +(?:0x[0-9a-f]{6,} |\S.* \+ (?:0x[0-9a-f]+|\d+) )"
 )
 _HANDED_UP = re.compile(r"\bNCCL INFO \S+:\d+ -> [1-9]")
 """NCCL hands an error up from call to call; the warning before it says which."""
@@ -231,6 +233,8 @@ _COMPLAINT = re.compile(
     re.IGNORECASE,
 )
 _LEVELS = ("ERROR", "CRITICAL", "FATAL")
+_WITHIN = re.compile(r".{1,70}?(?:[\s\[(|])(?:(?:ERROR|CRITICAL|FATAL)(?:[\]|:]| [A-Z])|E\] )")
+"""A level behind what no label is: `(worker_7) : wandb: ERROR Error …`, `[TensorRT-LLM][ERROR] …`, `[E] …`."""
 
 
 def is_noise(text: str) -> bool:
@@ -251,6 +255,7 @@ def complaints(last: Sequence[LogLine]) -> tuple[LogLine, ...]:
         stripped = strip_labels(place.text)
         if "raylet" in place.speaker or "(raylet)" in stripped.label:
             continue
-        if stripped.level in _LEVELS or _COMPLAINT.match(stripped.text) or (gave_up and " NCCL WARN " in place.text):
+        loud = stripped.level in _LEVELS or (not stripped.level and _WITHIN.match(place.text))
+        if loud or _COMPLAINT.match(stripped.text) or (gave_up and " NCCL WARN " in place.text):
             found.append(place)
     return tuple(found)

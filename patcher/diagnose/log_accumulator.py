@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from patcher.diagnose.cut_tracebacks import unfinished, without_header
 from patcher.diagnose.evidence import Evidence, Hit, LogLine, Nature, Raised
 from patcher.diagnose.line_meaning import ALONE, complaints, ending_of, is_noise, nature, versions_in
 from patcher.diagnose.log_stream import AROUND, Block, line_at
@@ -17,7 +18,7 @@ from patcher.diagnose.matched_line import MatchedLine, Sign
 from patcher.diagnose.metrics import MetricTrends
 from patcher.diagnose.progress import RunProgress
 from patcher.diagnose.timed_pattern import TimedPattern
-from patcher.diagnose.tracebacks import MESSAGE, follow_traceback, later_phase, without_header
+from patcher.diagnose.tracebacks import MESSAGE, follow_traceback, later_phase
 from patcher.logs.labels import strip_labels
 from patcher.logs.lines import strip_prefix
 from patcher.logs.milestones import Phase
@@ -211,6 +212,7 @@ class LogAccumulator:
         found.complained = complaints(found.last)
         if self._closed is not None and self._closed.offset >= (found.last[0].offset if found.last else 0):
             found.closed = self._closed
+        found.unfinished = unfinished(found.last) if found.last else None
         if found.finished is None:
             found.wait = self._waits.found(found.last)
         return found
@@ -257,7 +259,7 @@ class LogAccumulator:
         if found is not None and label.level not in ("DEBUG", "INFO", "WARNING"):
             raised = self._add_failure(found["name"], nature(found["name"], found["of"], label.text), line)
             if raised is not None:
-                raised.frames = without_header(line.before(_CODE), line.stripped.speaker, found["name"])
+                raised.frames = without_header(line.before(_CODE), line.stripped.speaker)
                 raised.before = tuple(one for one in raised.before if one.number < _first_of(raised).number)
                 raised.message = tuple(_message(line))
 

@@ -7,8 +7,8 @@ traceback shows is printed at once, other output may still be buffered.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 
 from patcher.diagnose.evidence import LogLine, Nature
 from patcher.diagnose.line_meaning import ALONE, ENDING, nature, was_handled
@@ -78,12 +78,12 @@ MESSAGE = 12
 _FRAMES = 6
 """Frames that are kept: what a reader looks at, innermost last."""
 
-_HEADER = re.compile(re.escape(HEADER), re.IGNORECASE)
-_FRAME = re.compile(r'\s*File "(?P<path>[^"]+)", line \d+(?:, in (?P<function>.+))?')
+HEADER_PATTERN = re.compile(re.escape(HEADER), re.IGNORECASE)
+FRAME = re.compile(r'\s*File "(?P<path>[^"]+)", line \d+(?:, in (?P<function>.+))?')
 # `During handling of the above exception` mostly leads nearer to the root, as in `except: raise ValueError(…)`. An
 # exception from within `close()` or `__exit__` is the exception to that: it only failed to clean up.
 _TIDYING = re.compile(r", in (?:_*(?:clean_?up|close|shutdown|destroy|tear_?down|release|stop)\w*|__a?exit__|__del__)$")
-_TIME = re.compile(r"\d+(?:[-:.,/]\d+)+")
+TIME = re.compile(r"\d+(?:[-:.,/]\d+)+")
 _GROUP = re.compile(r"(?P<margin>.*?)\s*\+ (?:Exception Group )?$")
 _DIRECT = "The above exception was the direct cause"
 _HANDLING = "During handling of the above exception"
@@ -142,16 +142,16 @@ class _TracebackReader:
     def __init__(self, block: Block, start: int, name: str, number: int) -> None:
         self._block, self._start, self._name, self._number = block, start, name, number
         head = line_at(block, start, block.bounds(start)[1])
-        found = _HEADER.search(head.text)
+        found = HEADER_PATTERN.search(head.text)
         label = head.text[: found.start()] if found else ""
         if group := _GROUP.match(label):
             label = group["margin"] + "  | " if group["margin"].strip() else label.partition("+")[0] + "| "
         self._head = head
         self._speaker = head.speaker
         self._label = label
-        self._own = _pattern(label)
+        self._own = label_pattern(label)
         outer = _STAMP_WITHIN.match(label)
-        self._outer = _pattern(outer[0]) if outer is not None else None
+        self._outer = label_pattern(outer[0]) if outer is not None else None
         """What one who passes lines on puts before each, where the label holds more."""
         self._bare = not label
         self._handled = self._is_handled(label)
@@ -230,7 +230,7 @@ class _TracebackReader:
             return text[found.end() :]
         if self._outer is not None and (found := self._outer.match(text)):
             return text[found.end() :]
-        if not self._frames and not self._links and _FRAME.match(text):
+        if not self._frames and not self._links and FRAME.match(text):
             self._bare = True
             return text
         stripped = text.rstrip()
@@ -238,7 +238,7 @@ class _TracebackReader:
 
     def _take(self, place: LogLine, text: str) -> bool:
         """Whether the traceback goes on behind this line."""
-        if _HEADER.search(text) or place.offset == self._offset_of_header():
+        if HEADER_PATTERN.search(text) or place.offset == self._offset_of_header():
             fresh = not self._links or bool(self._links[-1].then)
             if place.offset != self._offset_of_header() and not fresh and self._links[-1].nature != "wrapper":
                 return False
@@ -248,10 +248,10 @@ class _TracebackReader:
             return True
         if not text.strip():
             return True
-        if text[0] in " \t" or _FRAME.match(text):  # Pasted text may have lost what it was set in by.
+        if text[0] in " \t" or FRAME.match(text):  # Pasted text may have lost what it was set in by.
             if self._code is None and self._frames:
                 self._code = place
-            if _FRAME.match(text):
+            if FRAME.match(text):
                 self._frames.append(place)
                 self._code = None
                 self._margin = max(_indent(text) - 2, 0)
@@ -264,8 +264,8 @@ class _TracebackReader:
         if (found := self._ending(text)) is not None:
             kind = nature(found["name"], found["of"], text)
             phase = phase_of_frames(frame.text for frame in self._frames)
-            frames = _telling_frames(self._frames)
-            if self._code is not None and _is_claim(found["name"], self._code.text):
+            frames = telling_frames(self._frames)
+            if self._code is not None and is_telling(self._code.text):
                 frames = (*frames, self._code)
             self._links.append(_Link(found["name"], place, kind, frames, phase, [text]))
             self._frames = []
@@ -291,32 +291,10 @@ class _TracebackReader:
         return self._since <= _BEHIND
 
 
-def without_header(before: Sequence[LogLine], speaker: str, name: str) -> tuple[LogLine, ...]:
-    """The frames of an exception whose traceback has no header: Ray writes them below its own line, `ray::f() (pid=1)`,
-    and many a log begins in the middle of one.
-
-    Args:
-        before: the lines before the exception's, the last one last.
-    """
-    frames: list[LogLine] = []
-    claims: list[LogLine] = []
-    for place in reversed(before):
-        text = strip_labels(place.text).text
-        if place.speaker != speaker:
-            continue
-        if text[:1] not in (" ", "\t"):
-            break
-        here = replace(place, text=text)
-        if _FRAME.match(text):
-            frames.append(here)
-        elif not frames and _is_claim(name, text):
-            claims = [here]
-    return (*_telling_frames(frames[::-1]), *claims) if frames else ()
-
-
-def _is_claim(name: str, code: str) -> bool:
-    """Whether a line of code says what an exception comes of: only an assertion's does without its values."""
-    return name.endswith("AssertionError") and code.lstrip().startswith("assert ")
+def is_telling(code: str) -> bool:
+    """Whether a line of code may say more of an exception than its message does, as `assert a.shape == b.shape` and
+    `self.bar.update(1)` do; `raise ValueError(` does not."""
+    return not code.lstrip().startswith("raise")
 
 
 def _indent(text: str) -> int:
@@ -331,13 +309,13 @@ def _is_consequence(one: _Link, other: _Link) -> bool:
     return one.then == "handling" and not tidying
 
 
-def _pattern(label: str) -> re.Pattern[str]:
+def label_pattern(label: str) -> re.Pattern[str]:
     """The label as each line of the traceback has it: with a time that may be another."""
-    parts = [re.escape(part) for part in _TIME.split(label)]
+    parts = [re.escape(part) for part in TIME.split(label)]
     return re.compile(r"[\d:.,/-]+".join(parts))
 
 
-def _telling_frames(frames: list[LogLine]) -> tuple[LogLine, ...]:
+def telling_frames(frames: list[LogLine]) -> tuple[LogLine, ...]:
     """The innermost frames, of own code before that of libraries, in the order of the traceback."""
     own = [place for place in frames if not any(sign in place.text for sign in _LIBRARIES)]
     kept = {*own[-4:], *frames[-2:]} if len(own) >= 3 else {*own, *frames[-_FRAMES:]}

@@ -1,88 +1,24 @@
-"""Evidence → diagnosis: rank what may have ended the run, judge the verdict, and choose the fixes that count here.
+"""Evidence → diagnosis: rank what may have ended the run, and judge the verdict.
 
-`candidates` ranks symptoms and exceptions as root causes, `judge` makes the diagnosis of them, and `fixes_for` leaves
-out fixes that are for other versions than the ones at hand.
+`candidates` ranks symptoms and exceptions as root causes, and `judge` makes the diagnosis of them.
 """
 
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
-from patcher.diagnose.diagnosis import Diagnosis, Finding, Offer, Role, Verdict
+from patcher.diagnose.diagnosis import Diagnosis, Finding, Role, Verdict
 from patcher.diagnose.evidence import Evidence, Hit, LogLine, Nature, Raised
 from patcher.diagnose.explaining import explain
+from patcher.diagnose.fixes import FixContext, fixes_for, versions_allow
 from patcher.diagnose.frame import frame_of
 from patcher.diagnose.known_issues import KnownIssue, known_issues
 from patcher.diagnose.line_meaning import is_noise, is_passed_on
-from patcher.i18n import NOTHING, Phrase, Phrases, phrase
 from patcher.logs.labels import strip_labels
 from patcher.logs.milestones import PHASES, Phase
-from patcher.packages.versions import Kind, No, satisfies
-from patcher.plan.outcome import FAILED, RecordOutcome
-from patcher.records.symptoms import Fix, Part, Symptom
-
-
-@dataclass(frozen=True, slots=True)
-class FixContext:
-    """Where a fix is to count: versions, and where the patch records stand on the tree at hand, by id."""
-
-    versions: Mapping[str, str] = field(default_factory=dict)
-    outcomes: Mapping[str, RecordOutcome] = field(default_factory=dict)
-    """Empty where no tree is at hand."""
-    root: str = ""
-    """The tree, where it was named."""
-    log: str = ""
-    """The file that is read, where it is one: what commands say `LOG` for."""
-
-
-def fixes_for(symptom: Symptom, context: FixContext) -> tuple[Offer, ...]:
-    """In the record's order, without those that the versions ignore."""
-    return tuple(_prepare_fix(fix, context) for fix in symptom.fixes if versions_allow(fix.when, context.versions))
-
-
-def versions_allow(when: Mapping[str, str], versions: Mapping[str, str]) -> bool:
-    """Whether no known version is outside of what is asked for."""
-    return not any(
-        name in versions and isinstance(satisfies(versions[name], specifier, kind=_kind(name)), No)
-        for name, specifier in when.items()
-    )
-
-
-def _kind(name: str) -> Kind:
-    return "tree" if name == "verl" else "dependency"
-
-
-def _prepare_fix(fix: Fix, context: FixContext) -> Offer:
-    commands, note = _apply(fix.patch, context) if fix.patch else ([], NOTHING)
-    run = re.sub(r"\bLOG\b", lambda _: shlex.quote(context.log), fix.run) if context.log else fix.run
-    commands += run.splitlines()
-    commands += [f"export {name}={shlex.quote(value)}" for name, value in fix.env.items()]
-    commands += [f"{key}={shlex.quote(value)}" for key, value in fix.set.items()]
-    undecided = {name: spec for name, spec in fix.when.items() if name not in context.versions}
-    if undecided and not note:
-        note = phrase("only with {versions}", versions=", ".join(f"{name}{spec}" for name, spec in undecided.items()))
-    return Offer(fix.text, fix.zh, tuple(commands), fix.patch, fix.setting, note)
-
-
-def _apply(patch: str, context: FixContext) -> tuple[list[str], Phrase | Phrases]:
-    """The command, where it would do something, and what the record comes to on the tree."""
-    tree = f"--root {shlex.quote(context.root)} " if context.root else ""
-    outcome = context.outcomes.get(patch)
-    if outcome is None:
-        return [f"uky-patch {tree}apply {patch}"], NOTHING
-    message = phrase(
-        "{record} on this tree: {outcome}, {detail}",
-        record=patch,
-        outcome=Phrases((outcome.kind.replace("-", " "),)),
-        detail=outcome.detail,
-    )
-    if outcome.kind == "pending":
-        return [f"uky-patch {tree}apply {patch}"], message
-    return ([f"uky-patch {tree}explain {patch}"] if outcome.kind in FAILED else []), message
-
+from patcher.records.symptoms import Part, Symptom
 
 _KNOWN: Mapping[Part, float] = {"cause": 0, "effect": 2, "wrapper": 3}
 _UNKNOWN: Mapping[Nature, float] = {"exception": 1, "signal": 2.1, "effect": 2.2, "wrapper": 3.2}
@@ -269,7 +205,7 @@ def judge(
     ]
     found = candidates(evidence, hits)
     if not found:
-        found = _candidates_of_complaints(evidence, ended)
+        found = _candidates_of_cut_traceback(evidence) or _candidates_of_complaints(evidence, ended)
     stalls = _stalls(evidence, hits, found) if silent is not False and not ended else []
     verdict: Verdict
     if any(not one.survived and (one.symptom is None or one.symptom.kind == "failure") for one in found):
@@ -312,6 +248,23 @@ def _phase(root: Candidate | None, evidence: Evidence) -> Phase | None:
         return own[0] if own else None
     following = PHASES[PHASES.index(ended_in) + 1 :][:1]
     return following[0] if ended_in not in own and following and following[0] in own else ended_in
+
+
+_ANNOUNCED = 5
+"""Lines before a traceback in which the error that it is of may stand: `Engine method 'initialize' failed: …`."""
+
+
+def _candidates_of_cut_traceback(evidence: Evidence) -> list[Candidate]:
+    """What the code says with which a log ends before the exception's own line; else the error that announced it."""
+    one = evidence.unfinished
+    if one is None or not _counts(one.place, evidence):
+        return []
+    begin = one.frames[0].number
+    if not one.name:
+        ahead = [place for place in evidence.complained if begin - _ANNOUNCED <= place.number < begin]
+        if ahead:
+            one = replace(one, place=ahead[0], message=(strip_labels(ahead[0].text).text,))
+    return [_candidate_of_exception(one, evidence, {})]
 
 
 def _candidates_of_complaints(evidence: Evidence, ended: bool | None) -> list[Candidate]:
@@ -368,7 +321,9 @@ def _finding_of_candidate(one: Candidate, role: Role, context: FixContext) -> Fi
     fixes = fixes_for(one.symptom, context) if one.symptom is not None else ()
     unknown = role == "root" and (one.symptom is None or one.symptom.generic)
     below = [place.text for place in one.about if place.file == one.place.file and place.number > one.place.number]
-    explanation = explain(one.place, one.raised, context.versions, below) if unknown else None
+    raised = one.raised
+    complaint = one.symptom is None and (raised is None or (not raised.name and bool(raised.message)))
+    explanation = explain(one.place, raised, context.versions, below, complaint) if unknown else None
     threads = _threads(one) if role == "root" else ()
     return Finding(one.symptom, role, one.place, one.count, fixes, explanation, threads)
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from patcher.diagnose.diagnosis import Offer
+from patcher.diagnose.fixes import FixContext, fixes_for
 from patcher.diagnose.symptom_tree import sample_line, symptom_tree
-from patcher.diagnose.verdict import FixContext, fixes_for
 from patcher.i18n import Language, show
 from patcher.logs.milestones import phase_name
 from patcher.records.symptoms import Fix, Symptom, Words

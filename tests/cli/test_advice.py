@@ -16,7 +16,7 @@ from packaging.requirements import Requirement
 
 import patcher
 from patcher.cli.app import COMMANDS, run
-from patcher.diagnose.verdict import FixContext, fixes_for
+from patcher.diagnose.fixes import FixContext, fixes_for
 from patcher.i18n import _catalogue
 from patcher.records.symptom_parse import load_symptoms
 from tests.cli.conftest import Uky

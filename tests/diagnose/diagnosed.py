@@ -7,9 +7,10 @@ from functools import lru_cache
 from pathlib import Path
 
 from patcher.diagnose.diagnosis import Diagnosis
+from patcher.diagnose.fixes import FixContext
 from patcher.diagnose.log_stream import SIZE
 from patcher.diagnose.scanner import Scanner
-from patcher.diagnose.verdict import FixContext, judge
+from patcher.diagnose.verdict import judge
 from patcher.records.symptom_parse import parse_symptom
 from patcher.records.symptoms import Symptom
 

@@ -6,8 +6,9 @@ import io
 
 import pytest
 
+from patcher.diagnose.fixes import FixContext
 from patcher.diagnose.scanner import Scanner
-from patcher.diagnose.verdict import FixContext, judge
+from patcher.diagnose.verdict import judge
 from tests.diagnose.diagnosed import LOGS, TRACEBACK, diagnosed, healthy, root, symptom, unfinished
 
 STEP = "(TaskRunner pid=9) step:{0} - actor/pg_loss:0.1 - actor/grad_norm:1.0\n"

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 from patcher.diagnose.diagnosis import Diagnosis, Finding, Offer
 from patcher.diagnose.evidence import LogLine
+from patcher.diagnose.fixes import FixContext, fixes_for, versions_allow
 from patcher.diagnose.timed_pattern import TimedPattern
-from patcher.diagnose.verdict import FixContext, fixes_for, versions_allow
 from patcher.records.symptoms import Stack, Symptom
 from patcher.watch.stacks.frame_meaning import idle
 from patcher.watch.stacks.grouping import ORDER

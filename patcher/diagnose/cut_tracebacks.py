@@ -1,0 +1,85 @@
+"""Tracebacks of which a log has only a part: the end, without a header, or the beginning, without the exception.
+
+File "/env/lib/python3.12/site-packages/mbridge/models/qwen2moe.py", line 104, in _weight_name_mapping_mlp
+  raise NotImplementedError(f"Unsupported parameter name: {name}")        ◀ the log's last line
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from patcher.diagnose.evidence import LogLine, Raised
+from patcher.diagnose.line_meaning import was_handled
+from patcher.diagnose.tracebacks import FRAME, HEADER_PATTERN, TIME, is_telling, label_pattern, telling_frames
+from patcher.logs.labels import strip_labels
+
+
+def without_header(before: Sequence[LogLine], speaker: str) -> tuple[LogLine, ...]:
+    """The frames of an exception whose traceback has no header, and the code below them: Ray writes them below its own
+    line, `ray::f() (pid=1)`, and many a log begins in the middle of one.
+
+    Args:
+        before: the lines before the exception's, the last one last.
+    """
+    frames: list[LogLine] = []
+    code: list[LogLine] = []
+    for place in reversed(before):
+        text = strip_labels(place.text).text
+        if place.speaker != speaker:
+            continue
+        if text[:1] not in (" ", "\t"):
+            break
+        here = replace(place, text=text)
+        if FRAME.match(text):
+            frames.append(here)
+        elif not frames:
+            code = [here]
+    if not frames:
+        return ()
+    told = code if code and is_telling(code[0].text) else []
+    return (*telling_frames(frames[::-1]), *told)
+
+
+_RAISES = re.compile(r"raise (?P<name>[A-Za-z_][\w.]*)(?:\(\s*[rbfRBF]*(?P<quote>['\"]+)(?P<words>.+?)(?P=quote))?")
+
+
+_LABEL = re.compile(r'(?P<label>.*?) {0,2}File "[^"]+", line \d+')
+
+
+def unfinished(last: Sequence[LogLine]) -> Raised | None:
+    """The exception of a traceback with which a log ends before the exception's own line; None where it ends otherwise.
+
+    Its name is that of `raise ValueError("…")` or `assert …`, where that is the last line of code, else "".
+
+    Args:
+        last: the last lines, the last one last.
+    """
+    frames: list[LogLine] = []
+    code: list[LogLine] = []
+    label = next((found["label"] for place in reversed(last) if (found := _LABEL.match(place.text))), "")
+    own, level, before = label_pattern(label), "", strip_labels("")
+    for place in reversed(last):
+        labelled = own.match(place.text)
+        text = place.text[labelled.end() :] if labelled is not None else ""
+        if not TIME.sub("", text).strip() or place.speaker != last[-1].speaker:
+            continue
+        if FRAME.match(text):
+            frames.insert(0, replace(place, text=text))
+        elif HEADER_PATTERN.match(text) and frames:
+            level = strip_labels(label).level
+        elif text[0] not in " \t":
+            before = strip_labels(place.text)
+            break
+        elif not frames:
+            code.insert(0, replace(place, text=text))
+    if not frames or was_handled(level, before.text, before.level):
+        return None
+    shown = code[0] if code else frames[-1]
+    raises = _RAISES.match(" ".join(one.text.strip() for one in code))
+    name = (
+        raises["name"] if raises is not None else "AssertionError" if shown.text.lstrip().startswith("assert ") else ""
+    )
+    message = (f"{name}: {raises['words'] or ''}",) if raises is not None else ()
+    return Raised(name, shown, shown, "exception", frames=telling_frames(frames), message=message)

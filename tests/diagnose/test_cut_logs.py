@@ -1,0 +1,133 @@
+"""A log that ends within a traceback, or whose error is no exception: what is said of it."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from patcher.diagnose.diagnosis import Diagnosis
+from patcher.diagnose.fixes import FixContext
+from patcher.diagnose.scanner import Scanner
+from patcher.diagnose.verdict import judge
+
+FRAME = '  File "/opt/venv/lib/python3.12/site-packages/mbridge/models/qwen.py", line 104, in name_of\n'
+OWN = '  File "/app/fork/verl/trainer/main_ppo.py", line 30, in run\n    start()\n'
+HEAD = "Traceback (most recent call last):\n"
+WHO = "mbridge (mbridge/models/qwen.py:104)"
+
+
+def diagnosed(log: str) -> Diagnosis:
+    return judge(Scanner(()).scan([("run.log", io.BytesIO(log.encode()))]), FixContext({}))
+
+
+def sentence(log: str) -> str:
+    found = diagnosed(log)
+    assert found.verdict == "failed"
+    assert found.root is not None
+    assert found.root.explanation is not None
+    return str(found.root.explanation.sentence)
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (
+            '    raise NotImplementedError(f"Unsupported parameter name: {name}")\n',
+            f"{WHO} says: Unsupported parameter name: {{name}}",
+        ),
+        (
+            '    raise ValueError(\n        "The mask has the wrong length"\n',
+            f"{WHO} says: The mask has the wrong length",
+        ),
+        ("    assert state.dtype == torch.int16\n", f"{WHO} asserts state.dtype == torch.int16, which does not hold"),
+        ("    value = f(x)\n", "the log ends within a traceback, at mbridge/models/qwen.py:104"),
+        ("", "the log ends within a traceback, at mbridge/models/qwen.py:104"),
+    ],
+)
+def test_the_code_tells_what_is_raised_where_the_exceptions_own_line_is_cut_off(code: str, said: str) -> None:
+    for log in (OWN + FRAME + code, HEAD + OWN + FRAME + code):
+        assert sentence(log) == said
+
+
+@pytest.mark.parametrize("label", ["[rank7]: ", "2026-01-02 10:00:00,123 (worker_7) : "])
+def test_each_line_may_have_a_label(label: str) -> None:
+    lines = f"{HEAD}{OWN}{FRAME}    assert state.size\n"
+    log = "".join(label + line for line in lines.splitlines(keepends=True))
+    assert sentence(log) == f"{WHO} asserts state.size, which does not hold"
+
+
+def test_times_on_lines_of_their_own_are_passed_over() -> None:
+    log = f"{OWN}2026-01-02 10:00:00\n{FRAME}2026-01-02 10:00:00\n    assert state.size, (\n2026-01-02 10:00:01\n"
+    assert sentence(log) == f"{WHO} asserts state.size, which does not hold"
+
+
+def test_the_error_that_announces_the_traceback_is_what_it_is_of() -> None:
+    log = f"(A) 10:00:00.507 Engine ERROR: 'initialize' failed: 'set' object is not subscriptable\n{HEAD}{OWN}{FRAME}"
+    found = diagnosed(log)
+    assert sentence(log) == f"{WHO}: a value of type set is not subscriptable"
+    assert found.root is not None
+    assert found.root.place.number == 1
+
+
+def test_a_traceback_that_a_warning_announces_is_no_failure() -> None:
+    log = f"2026-01-02 10:00:00 WARNING could not import x, falling back:\n{HEAD}{OWN}{FRAME}    assert x\n"
+    assert diagnosed(log).verdict == "running"
+
+
+def test_a_log_goes_on_behind_a_traceback() -> None:
+    log = f"{OWN}{FRAME}    assert x\nINFO 01-02 10:00:00 [x.py:1] The next attempt begins\n"
+    assert diagnosed(log).verdict == "running"
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (
+            "[TensorRT-LLM][ERROR] Assertion failed: d == a + length (attention.cpp:320)",
+            "Assertion failed: d == a + length (attention.cpp:320)",
+        ),
+        (
+            "[11/18/2025-09:33:30] [TRT] [RANK 0] [E] Failed to initialize the executor",
+            "[RANK 0] [E] Failed to initialize the executor",
+        ),
+    ],
+)
+def test_an_error_that_no_exception_is_is_quoted_whatever_frames_of_native_code_follow(line: str, said: str) -> None:
+    frames = "".join(
+        f"{at}       0x7f6d1ff13c3{at} /usr/local/lib/libnvinfer.so.9(+0x10a0c36) [0x7f6d1ff13c36]\n"
+        f"{at + 1}            0x549cf5 PyObject_Vectorcall + 53\n"
+        f"frame #{at}: c10::Error::Error(c10::SourceLocation) + 0x96 (0x7f83f296c1b6 in /env/libc10.so)\n"
+        for at in range(1, 9, 2)
+    )
+    assert sentence(f"{line}\n{frames}") == f"the program says: {said}"
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "said"),
+    [
+        (
+            "self.training_bar.update(state.step)",
+            "'NoneType' object has no attribute 'update'",
+            f"{WHO} asks self.training_bar for update: self.training_bar is None",
+        ),
+        (
+            "x.update(y.update(z))",
+            "'NoneType' object has no attribute 'update'",
+            f"{WHO} asks None for update: what should be there is not",
+        ),
+        (
+            "for part in self.parts[0]:",
+            "'NoneType' object is not iterable",
+            f"{WHO} gets None where it needs a value: self.parts[0] is None",
+        ),
+    ],
+)
+def test_what_is_none_is_read_from_the_line_of_code(code: str, message: str, said: str) -> None:
+    for head in (HEAD, ""):
+        assert sentence(f"{head}{OWN}{FRAME}    {code}\n    ^^^^\nTypeError: {message}\n") == said
+
+
+def test_an_assertion_whose_message_tells_nothing_is_said_by_its_condition() -> None:
+    log = f"{HEAD}{OWN}{FRAME}    assert a.shape == (b,), (\n           ^^^\nAssertionError: (torch.Size([]), 0, 7)\n"
+    assert sentence(log) == f"{WHO} asserts a.shape == (b,), which does not hold"
