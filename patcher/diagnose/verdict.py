@@ -206,7 +206,7 @@ def judge(
     found = candidates(evidence, hits)
     if not found:
         found = _candidates_of_cut_traceback(evidence) or _candidates_of_complaints(evidence, ended)
-    stalls = _stalls(evidence, hits, found) if silent is not False and not ended else []
+    stalls = _stalls(evidence, hits, found, silent) if silent is not False and not ended else []
     verdict: Verdict
     if any(not one.survived and (one.symptom is None or one.symptom.kind == "failure") for one in found):
         verdict = "failed"
@@ -288,11 +288,22 @@ def _candidates_of_complaints(evidence: Evidence, ended: bool | None) -> list[Ca
     return []
 
 
-def _stalls(evidence: Evidence, hits: Sequence[Hit], found: Sequence[Candidate]) -> list[Candidate]:
+_MOVES = re.compile(r"\b[1-9]\d*/\d+ \[[\d:]+<[\d:]+, ")
+"""The state of a bar that has moved, `22/53 [00:03<00:01, 8.3it/s]`."""
+_PIECE = 40
+"""A log with fewer lines than that, which ends at a bar of the engine's that moves, is a piece of one, and may be cut
+off anywhere: a run writes more before it comes to that. Set by hand."""
+
+
+def _stalls(
+    evidence: Evidence, hits: Sequence[Hit], found: Sequence[Candidate], silent: bool | None
+) -> list[Candidate]:
     """What a log that stands still says of why: a sign among its last lines, or its last words."""
     last = {hit.symptom.id: hit for hit in hits if _at_end(hit.last, evidence)}
     signs = [one for one in found if one.symptom is not None and one.symptom.kind == "stall" and one.symptom.id in last]
     wait = evidence.wait
+    if wait is not None and silent is None and "rollout" in wait.symptom.phase:
+        wait = wait if evidence.lines >= _PIECE or not _MOVES.search(wait.last.text) else None
     if wait is not None and wait.symptom.id not in {one.symptom.id for one in signs if one.symptom is not None}:
         phase = evidence.phase or (wait.symptom.phase[0] if wait.symptom.phase else None)
         signs.append(

@@ -10,6 +10,7 @@ from patcher.diagnose.diagnosis import Diagnosis
 from patcher.diagnose.fixes import FixContext
 from patcher.diagnose.scanner import Scanner
 from patcher.diagnose.verdict import judge
+from patcher.records.symptom_parse import load_symptoms
 
 FRAME = '  File "/opt/venv/lib/python3.12/site-packages/mbridge/models/qwen.py", line 104, in name_of\n'
 OWN = '  File "/app/fork/verl/trainer/main_ppo.py", line 30, in run\n    start()\n'
@@ -131,3 +132,21 @@ def test_what_is_none_is_read_from_the_line_of_code(code: str, message: str, sai
 def test_an_assertion_whose_message_tells_nothing_is_said_by_its_condition() -> None:
     log = f"{HEAD}{OWN}{FRAME}    assert a.shape == (b,), (\n           ^^^\nAssertionError: (torch.Size([]), 0, 7)\n"
     assert sentence(log) == f"{WHO} asserts a.shape == (b,), which does not hold"
+
+
+@pytest.mark.parametrize(
+    ("bar", "silent", "before", "verdict"),
+    [
+        ("69%|██████▊   | 24/35 [00:03<00:01,  8.34it/s]", None, 8, "running"),
+        ("69%|██████▊   | 24/35 [00:03<00:01,  8.34it/s]", None, 60, "stalled"),
+        ("69%|██████▊   | 24/35 [00:03<00:01,  8.34it/s]", True, 8, "stalled"),
+        (" 0%|          | 0/35 [00:00<?, ?it/s]", None, 8, "stalled"),
+    ],
+)
+def test_a_piece_of_a_log_that_ends_at_a_bar_that_moves_stands_still_for_nobody(
+    bar: str, silent: bool | None, before: int, verdict: str
+) -> None:
+    log = f"{'INFO 01-02 10:00:00 [core.py:58] Initializing a V1 LLM engine' + chr(10)}" * before
+    log += f"Capturing CUDA graphs (decode, FULL):  {bar}\n"
+    evidence = Scanner(load_symptoms()).scan([("run.log", io.BytesIO(log.encode()))])
+    assert judge(evidence, FixContext({}), silent=silent).verdict == verdict
