@@ -302,7 +302,7 @@ def _stalls(
     last = {hit.symptom.id: hit for hit in hits if _at_end(hit.last, evidence)}
     signs = [one for one in found if one.symptom is not None and one.symptom.kind == "stall" and one.symptom.id in last]
     wait = evidence.wait
-    if wait is not None and silent is None and "rollout" in wait.symptom.phase:
+    if wait is not None and silent is None and wait.symptom.phase == ("rollout",):
         wait = wait if evidence.lines >= _PIECE or not _MOVES.search(wait.last.text) else None
     if wait is not None and wait.symptom.id not in {one.symptom.id for one in signs if one.symptom is not None}:
         phase = evidence.phase or (wait.symptom.phase[0] if wait.symptom.phase else None)
