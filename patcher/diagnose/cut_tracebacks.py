@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from patcher.diagnose.evidence import LogLine, Raised
-from patcher.diagnose.line_meaning import was_handled
+from patcher.diagnose.line_meaning import ALONE, was_handled
 from patcher.diagnose.tracebacks import FRAME, HEADER_PATTERN, TIME, is_telling, label_pattern, telling_frames
 from patcher.logs.labels import strip_labels
 
@@ -40,6 +40,22 @@ def without_header(before: Sequence[LogLine], speaker: str) -> tuple[LogLine, ..
         return ()
     told = code if code and is_telling(code[0].text) else []
     return (*telling_frames(frames[::-1]), *told)
+
+
+def exception_set_in(text: str, before: Sequence[LogLine]) -> re.Match[str] | None:
+    """The exception of a line that is set in like the whole traceback it ends, whose header is cut off:
+
+        File "/app/train.py", line 256, in get_mesh         ◀ its frames are set in by two more
+          raise ValueError(
+      ValueError: Mesh 'tp' is not available.
+    """
+    bare = text.lstrip()
+    found = ALONE.match(bare) if bare != text else None
+    if found is None:
+        return None
+    frames = [line for one in before if FRAME.match(line := strip_labels(one.text).text)]
+    deep = len(frames[-1]) - len(frames[-1].lstrip()) if frames else 0
+    return found if frames and len(text) - len(bare) <= deep else None
 
 
 _RAISES = re.compile(r"raise (?P<name>[A-Za-z_][\w.]*)(?:\(\s*[rbfRBF]*(?P<quote>['\"]+)(?P<words>.+?)(?P=quote))?")

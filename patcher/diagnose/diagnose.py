@@ -101,7 +101,7 @@ def look_up(session: Session, found: Diagnosis) -> Diagnosis:
 
     Releases are fetched where they are not cached, which may take a minute."""
     root = found.root
-    if root is None or root.explanation is None or root.explanation.parts is None:
+    if root is None or root.explanation is None or root.explanation.parts is None or not root.needs_more:
         return found
     parts, explanation = root.explanation.parts, root.explanation
     # What reads sources is loaded for such a failure alone.

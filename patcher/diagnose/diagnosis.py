@@ -106,6 +106,11 @@ class Finding:
     def id(self) -> str:
         return self.symptom.id if self.symptom is not None else UNKNOWN
 
+    @property
+    def needs_more(self) -> bool:
+        """Whether no record tells its cause, or only one of many causes does."""
+        return self.symptom is None or self.symptom.generic
+
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from patcher.diagnose.diagnosis import Offer
+from patcher.diagnose.frame import distribution
 from patcher.i18n import NOTHING, Phrase, Phrases, phrase
 from patcher.packages.versions import Kind, No, satisfies
 from patcher.plan.outcome import FAILED, RecordOutcome
@@ -27,9 +28,29 @@ class FixContext:
     """The file that is read, where it is one: what commands say `LOG` for."""
 
 
-def fixes_for(symptom: Symptom, context: FixContext) -> tuple[Offer, ...]:
-    """In the record's order, without those that the versions ignore."""
-    return tuple(_prepare_fix(fix, context) for fix in symptom.fixes if versions_allow(fix.when, context.versions))
+def fixes_for(symptom: Symptom, context: FixContext, line: str = "") -> tuple[Offer, ...]:
+    """In the record's order, without those that the versions ignore.
+
+    Args:
+        line: the line of the log that is the symptom's sign, for commands with a word of it: `pip install PACKAGE`.
+    """
+    words = _words(symptom, line)
+    allowed = [fix for fix in symptom.fixes if versions_allow(fix.when, context.versions)]
+    return tuple(_prepare_fix(fix, context, words) for fix in allowed)
+
+
+def _words(symptom: Symptom, line: str) -> dict[str, str]:
+    """What the named groups of the symptom's pattern take from the line: `(?P<module>\\w+)` is MODULE in a command.
+
+    PACKAGE is what is installed to have that module.
+    """
+    for match in symptom.matches if line else ():
+        if (found := re.search(match.line, line, re.IGNORECASE)) is not None:
+            words = {name.upper(): text for name, text in found.groupdict().items() if text}
+            if "MODULE" in words:
+                words["PACKAGE"] = distribution(words["MODULE"].partition(".")[0])
+            return words
+    return {}
 
 
 def versions_allow(when: Mapping[str, str], versions: Mapping[str, str]) -> bool:
@@ -44,9 +65,10 @@ def _kind(name: str) -> Kind:
     return "tree" if name == "verl" else "dependency"
 
 
-def _prepare_fix(fix: Fix, context: FixContext) -> Offer:
+def _prepare_fix(fix: Fix, context: FixContext, words: Mapping[str, str]) -> Offer:
     commands, note = _apply(fix.patch, context) if fix.patch else ([], NOTHING)
-    run = re.sub(r"\bLOG\b", lambda _: shlex.quote(context.log), fix.run) if context.log else fix.run
+    words = {**words, "LOG": context.log} if context.log else words
+    run = re.sub(r"\b[A-Z]{3,}\b", lambda found: shlex.quote(words.get(found[0], found[0])), fix.run)
     commands += run.splitlines()
     commands += [f"export {name}={shlex.quote(value)}" for name, value in fix.env.items()]
     commands += [f"{key}={shlex.quote(value)}" for key, value in fix.set.items()]

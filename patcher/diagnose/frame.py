@@ -14,12 +14,15 @@ _INSTALLED = re.compile(r"(?:^|/)(?:site|dist)-packages/(?:[^/]+\.egg/)?(?P<inne
 _OF_PYTHON = re.compile(r"/lib/python\d[\d.]*/|^<frozen |^<string>$")
 _DISTRIBUTIONS = {
     "megatron": "megatron-core",
+    "dateutil": "python-dateutil",
+    "dotenv": "python-dotenv",
+    "pkg_resources": "setuptools<81",
     "swift": "ms-swift",
     "hydra": "hydra-core",
     "sklearn": "scikit-learn",
     "PIL": "pillow",
     "yaml": "pyyaml",
-    "cv2": "opencv-python",
+    "cv2": "opencv-python-headless",
     "zmq": "pyzmq",
     "attr": "attrs",
 }

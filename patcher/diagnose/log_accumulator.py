@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from patcher.diagnose.cut_tracebacks import unfinished, without_header
+from patcher.diagnose.cut_tracebacks import exception_set_in, unfinished, without_header
 from patcher.diagnose.evidence import Evidence, Hit, LogLine, Nature, Raised
 from patcher.diagnose.line_meaning import ALONE, complaints, ending_of, is_noise, nature, versions_in
 from patcher.diagnose.log_stream import AROUND, Block, line_at
@@ -145,6 +145,8 @@ _BEFORE, _BEHIND = 3, 4
 """Lines about a sign that are kept, to be shown with it."""
 _CONFIG = 150
 """Lines before a version in which what it is of is looked for, as in a model's configuration printed as JSON."""
+_SET_IN = 8
+"""Lines before an exception that is set in, in which a frame of its traceback stands."""
 _CODE = 40
 """Lines behind a line of code in which the exception itself stands."""
 
@@ -255,7 +257,7 @@ class LogAccumulator:
     def _add_exception_line(self, line: MatchedLine) -> None:
         """An exception without a traceback."""
         label = line.label
-        found = ALONE.match(label.text)
+        found = ALONE.match(label.text) or exception_set_in(label.text, line.before(_SET_IN))
         if found is not None and label.level not in ("DEBUG", "INFO", "WARNING"):
             raised = self._add_failure(found["name"], nature(found["name"], found["of"], label.text), line)
             if raised is not None:
@@ -292,7 +294,7 @@ def _first_of(raised: Raised) -> LogLine:
 
 def _message(line: MatchedLine) -> Iterator[str]:
     """The lines of an exception's message, without the labels of its process; another label with a level ends it."""
-    yield line.label.text
+    yield line.label.text.lstrip()
     for text in line.block.behind(line.begin, MESSAGE)[1:]:
         stripped = strip_prefix(text)
         if stripped.speaker != line.stripped.speaker:

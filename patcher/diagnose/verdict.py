@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from patcher.diagnose.diagnosis import Diagnosis, Finding, Role, Verdict
 from patcher.diagnose.evidence import Evidence, Hit, LogLine, Nature, Raised
+from patcher.diagnose.exception_message import TELLING_ALONE
 from patcher.diagnose.explaining import explain
 from patcher.diagnose.fixes import FixContext, fixes_for, versions_allow
 from patcher.diagnose.frame import frame_of
@@ -329,12 +330,16 @@ def _findings(found: Sequence[Candidate], context: FixContext) -> list[Finding]:
 
 
 def _finding_of_candidate(one: Candidate, role: Role, context: FixContext) -> Finding:
-    fixes = fixes_for(one.symptom, context) if one.symptom is not None else ()
-    unknown = role == "root" and (one.symptom is None or one.symptom.generic)
+    fixes = fixes_for(one.symptom, context, one.place.text) if one.symptom is not None else ()
+    unknown = one.symptom is None or one.symptom.generic
     below = [place.text for place in one.about if place.file == one.place.file and place.number > one.place.number]
     raised = one.raised
     complaint = one.symptom is None and (raised is None or (not raised.name and bool(raised.message)))
-    explanation = explain(one.place, raised, context.versions, below, complaint) if unknown else None
+    explanation = explain(one.place, raised, context.versions, below, complaint) if role == "root" else None
+    if explanation is not None and not unknown:
+        # A record says what is known of it; the exception adds only who asks for what.
+        telling = explanation.parts is not None and explanation.parts.matter in TELLING_ALONE
+        explanation = replace(explanation, remedy="", search="") if telling else None
     threads = _threads(one) if role == "root" else ()
     return Finding(one.symptom, role, one.place, one.count, fixes, explanation, threads)
 
@@ -359,7 +364,7 @@ def _findings_of_metrics(
 
 
 def _finding_of_hit(hit: Hit, role: Role, context: FixContext) -> Finding:
-    return Finding(hit.symptom, role, hit.first, hit.count, fixes_for(hit.symptom, context))
+    return Finding(hit.symptom, role, hit.first, hit.count, fixes_for(hit.symptom, context, hit.first.text))
 
 
 def _telling_lines(evidence: Evidence) -> tuple[LogLine, ...]:

@@ -134,7 +134,7 @@ def _root(root: Finding, found: Diagnosis, tongue: Language, columns: int) -> It
     told = explanation is None or explanation.parts is None or explanation.parts.matter == "words"
     if symptom is not None and not told and (sentence := _sentence(explanation)) is not None:
         yield from _item(phrase("here"), show(sentence, tongue), tongue, columns)
-    if explanation is not None:
+    if explanation is not None and root.needs_more:
         yield from _explained(explanation, tongue, columns)
     yield from _threads(root.threads, tongue)
     if explanation is not None and explanation.search and not root.threads:

@@ -1,0 +1,60 @@
+"""Fixes as they are offered: with the words of the line that they are for."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from patcher.diagnose.diagnosis import Diagnosis, Finding
+from patcher.diagnose.fixes import FixContext, fixes_for
+from patcher.diagnose.scanner import Scanner
+from patcher.diagnose.verdict import judge
+from patcher.records.symptom_parse import load_symptoms
+
+SYMPTOMS = load_symptoms()
+
+
+def diagnosed(log: str) -> Diagnosis:
+    return judge(Scanner(SYMPTOMS).scan([("run.log", io.BytesIO(log.encode()))]), FixContext({}))
+
+
+def root(log: str) -> Finding:
+    found = diagnosed(log).root
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("module", "package"),
+    [("qwen_vl_utils", "qwen-vl-utils"), ("cv2", "opencv-python-headless"), ("google.protobuf", "PACKAGE")],
+)
+def test_a_command_names_the_package_that_the_line_names(module: str, package: str) -> None:
+    found = root(f"ModuleNotFoundError: No module named '{module}'\n")
+    assert found.id == "module-missing"
+    assert found.fixes[0].commands == (f"python3 -m pip install {package}",)
+
+
+def test_without_a_line_the_word_stands_for_itself() -> None:
+    symptom = next(one for one in SYMPTOMS if one.id == "module-missing")
+    assert fixes_for(symptom, FixContext({}))[0].commands == ("python3 -m pip install PACKAGE",)
+
+
+def test_what_a_line_holds_is_quoted_for_the_shell() -> None:
+    symptom = next(one for one in SYMPTOMS if one.id == "module-missing")
+    (command,) = fixes_for(symptom, FixContext({}), "ModuleNotFoundError: No module named 'pkg_resources'")[0].commands
+    assert command == "python3 -m pip install 'setuptools<81'"
+
+
+def test_a_known_failure_says_too_who_asks_for_what() -> None:
+    frame = '  File "/env/lib/python3.11/site-packages/vllm/v1/executor/gpu.py", line 4, in <module>\n    from vllm.config\n'
+    head = "Traceback (most recent call last):\n"
+    found = root(f"{head}{frame}ImportError: cannot import name 'Old' from 'vllm.config' (/env/vllm/config.py)\n")
+    assert found.id == "package-half-upgraded"
+    assert found.explanation is not None
+    assert str(found.explanation.sentence).startswith("vllm (vllm/v1/executor/gpu.py:4) asks for vllm.config.Old")
+    assert (found.explanation.remedy, found.explanation.search, found.needs_more) == ("", "", False)
+
+
+def test_a_known_failure_whose_message_tells_no_more_says_no_more() -> None:
+    assert root("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n").explanation is None
