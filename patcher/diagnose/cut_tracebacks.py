@@ -45,9 +45,9 @@ def without_header(before: Sequence[LogLine], speaker: str) -> tuple[LogLine, ..
 def exception_set_in(text: str, before: Sequence[LogLine]) -> re.Match[str] | None:
     """The exception of a line that is set in like the whole traceback it ends, whose header is cut off:
 
-        File "/app/train.py", line 256, in get_mesh         ◀ its frames are set in by two more
-          raise ValueError(
-      ValueError: Mesh 'tp' is not available.
+      File "/app/train.py", line 256, in get_mesh         ◀ its frames are set in by two more
+        raise ValueError(
+    ValueError: Mesh 'tp' is not available.
     """
     bare = text.lstrip()
     found = ALONE.match(bare) if bare != text else None

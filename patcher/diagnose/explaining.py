@@ -64,8 +64,8 @@ def explain(
         remedy = ""
     frames = [frame for text in texts if (frame := frame_of(text)) is not None]
     asking = [frame for text in texts if not _HANDS_ON.search(text) and (frame := frame_of(text)) is not None]
-    # A frame of Python's own library, or of `python -c`, asks on behalf of who called it. Where all frames only hand on,
-    # the log does not show who asks.
+    # A frame of Python's own library, or of `python -c`, asks on behalf of who called it. Where all frames only hand
+    # on, the log does not show who asks.
     at = _innermost(asking) or (_innermost(frames) or frames[-1] if asking else None)
     if parts is not None and parts.matter == "claim":
         at = frames[-1] if frames else None

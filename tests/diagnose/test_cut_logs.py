@@ -160,10 +160,14 @@ def test_a_traceback_without_a_header_may_be_set_in_as_a_whole() -> None:
 
 def test_a_line_of_code_that_begins_as_an_exception_does_is_none() -> None:
     assert diagnosed("    ValueError: if the mask is too long\n").verdict == "running"
-    assert diagnosed(f"{OWN}{FRAME}        ValueError: if it is too long\nINFO 01-02 10:00:00 [x.py:1] on\n").root is None
+    assert (
+        diagnosed(f"{OWN}{FRAME}        ValueError: if it is too long\nINFO 01-02 10:00:00 [x.py:1] on\n").root is None
+    )
 
 
 def test_where_all_frames_only_hand_on_nobody_is_named() -> None:
-    torch = '  File "/opt/venv/lib/python3.12/site-packages/torch/nn/modules/module.py", line 9, in __getattr__\n    x\n'
+    torch = (
+        '  File "/opt/venv/lib/python3.12/site-packages/torch/nn/modules/module.py", line 9, in __getattr__\n    x\n'
+    )
     log = f"{HEAD}{torch}AttributeError: 'Odd' object has no attribute 'y'\n"
     assert sentence(log) == "the program asks an object of Odd for y, which it does not have"

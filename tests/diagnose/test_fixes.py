@@ -47,7 +47,7 @@ def test_what_a_line_holds_is_quoted_for_the_shell() -> None:
 
 
 def test_a_known_failure_says_too_who_asks_for_what() -> None:
-    frame = '  File "/env/lib/python3.11/site-packages/vllm/v1/executor/gpu.py", line 4, in <module>\n    from vllm.config\n'
+    frame = '  File "/env/lib/python3.11/site-packages/vllm/v1/executor/gpu.py", line 4, in <module>\n    from x\n'
     head = "Traceback (most recent call last):\n"
     found = root(f"{head}{frame}ImportError: cannot import name 'Old' from 'vllm.config' (/env/vllm/config.py)\n")
     assert found.id == "package-half-upgraded"
