@@ -1,7 +1,7 @@
 """Tracebacks of which a log has only a part: the end, without a header, or the beginning, without the exception.
 
-File "/env/lib/python3.12/site-packages/mbridge/models/qwen2moe.py", line 104, in _weight_name_mapping_mlp
-  raise NotImplementedError(f"Unsupported parameter name: {name}")        ◀ the log's last line
+File "/env/lib/python3.12/site-packages/bridge/names.py", line 40, in name_of
+  raise NotImplementedError(f"No mapping of {name} is known")        ◀ the log's last line
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ def without_header(before: Sequence[LogLine], speaker: str) -> tuple[LogLine, ..
 def exception_set_in(text: str, before: Sequence[LogLine]) -> re.Match[str] | None:
     """The exception of a line that is set in like the whole traceback it ends, whose header is cut off:
 
-      File "/app/train.py", line 256, in get_mesh         ◀ its frames are set in by two more
+      File "/app/train.py", line 20, in group_of         ◀ its frames are set in by two more
         raise ValueError(
-    ValueError: Mesh 'tp' is not available.
+    ValueError: The group 'tp' is not there.
     """
     bare = text.lstrip()
     found = ALONE.match(bare) if bare != text else None

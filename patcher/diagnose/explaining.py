@@ -117,7 +117,7 @@ _CHAIN = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[[^][()]*\])*"
 
 
 def _asked_of(parts: MessageParts, code: str) -> str:
-    """What is None in a line of code: `self.training_bar` in `self.training_bar.update(1)`, of which `update` is asked;
+    """What is None in a line of code: `self.bar` in `self.bar.update(1)`, of which `update` is asked;
     "" where more than one thing may be it."""
     if parts.names:
         found = re.findall(rf"(?<![\w.])({_CHAIN})\.{re.escape(parts.names[0])}\b", code)

@@ -221,7 +221,7 @@ _SAYS_NOTHING = re.compile(
     r"|.*\b\w*Warning: |\s+(?:\S.*\bwarn\(|return |self\.|warnings\.|FSDP\.|torch\.|_\w+\()|.*warnings?\.warn\("
     r"|wandb: |.*\bNIXL\b|.*\b(?:resource_tracker|leaked semaphore)|.*destroy_process_group\(\) was not called"
     r"|.*hostname of the client socket cannot be retrieved"
-    # Frames of C++: `3  0x7f6d1ff13c36 /usr/lib/libnvinfer.so.9(+0x1)`, `frame #0: c10::Error::Error(…) + 0x96 (…)`.
+    # Frames of C++: `3  0x7f0000001000 /usr/lib/libplugin.so.9(+0x1)`, `frame #0: c10::Error::Error(…) + 0x96 (…)`.
     r"|\s*(?:frame )?#?\d+:? +(?:0x[0-9a-f]{6,} |\S.* \+ (?:0x[0-9a-f]+|\d+) )"
 )
 _HANDED_UP = re.compile(r"\bNCCL INFO \S+:\d+ -> [1-9]")
@@ -234,7 +234,7 @@ _COMPLAINT = re.compile(
 )
 _LEVELS = ("ERROR", "CRITICAL", "FATAL")
 _WITHIN = re.compile(r".{1,70}?(?:[\s\[(|])(?:(?:ERROR|CRITICAL|FATAL)(?:[\]|:]| [A-Z])|E\] )")
-"""A level behind what no label is: `(worker_7) : wandb: ERROR Error …`, `[TensorRT-LLM][ERROR] …`, `[E] …`."""
+"""A level behind what no label is: `(worker_7) : wandb: ERROR …`, `[TensorRT-LLM][ERROR] …`, `[E] …`."""
 
 
 def is_noise(text: str) -> bool:

@@ -252,7 +252,7 @@ def _phase(root: Candidate | None, evidence: Evidence) -> Phase | None:
 
 
 _ANNOUNCED = 5
-"""Lines before a traceback in which the error that it is of may stand: `Engine method 'initialize' failed: …`."""
+"""Lines before a traceback in which the error that it is of may stand: `ERROR: the start failed: …`."""
 
 
 def _candidates_of_cut_traceback(evidence: Evidence) -> list[Candidate]:
@@ -290,7 +290,7 @@ def _candidates_of_complaints(evidence: Evidence, ended: bool | None) -> list[Ca
 
 
 _MOVES = re.compile(r"\b[1-9]\d*/\d+ \[[\d:]+<[\d:]+, ")
-"""The state of a bar that has moved, `22/53 [00:03<00:01, 8.3it/s]`."""
+"""The state of a bar that has moved, `20/30 [00:04<00:02, 5.00it/s]`."""
 _PIECE = 40
 """A log with fewer lines than that, which ends at a bar of the engine's that moves, is a piece of one, and may be cut
 off anywhere: a run writes more before it comes to that. Set by hand."""
