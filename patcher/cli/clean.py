@@ -45,7 +45,7 @@ def command(
     from patcher.cli.confirm import confirmed
     from patcher.i18n import phrase
     from patcher.jobs.cleaning import Cleaned, list_leftovers, take_away
-    from patcher.jobs.link import linked
+    from patcher.remote.link import linked
     from patcher.report.clean import cleaned_report, leftovers_report
     from patcher.report.jobs import stopping_report
     from patcher.terminal.document import print_report

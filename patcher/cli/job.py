@@ -35,7 +35,7 @@ _ID = click.option("--id", "job", metavar="ID", help="Which job, by its id or an
 def status(session: Session, /, host: str, job: str | None, **given: Any) -> int:
     """What became of it: phases, steps, processor and GPUs, Ray's dashboard, and the other jobs there."""
     from patcher.jobs.follow_log import status_of
-    from patcher.jobs.link import linked
+    from patcher.remote.link import linked
     from patcher.report.jobs import job_status_report
     from patcher.terminal.document import print_report
 
@@ -55,7 +55,7 @@ def status(session: Session, /, host: str, job: str | None, **given: Any) -> int
 def logs(session: Session, /, host: str, job: str | None, follow: bool, lines: int, **given: Any) -> int:
     """The last lines of its log; with -f also those to come. In JSON it is the last lines once it has ended."""
     from patcher import jobs
-    from patcher.jobs.link import linked
+    from patcher.remote.link import linked
     from patcher.report.jobs import followed_report, log_report
     from patcher.terminal.document import print_report
 
@@ -84,8 +84,8 @@ def attach(session: Session, /, host: str, job: str | None, **given: Any) -> int
     """Follow it by its phases until its verdict. Ctrl-C leaves it running."""
     from patcher import jobs
     from patcher.jobs.job_log import why_failed
-    from patcher.jobs.link import linked
     from patcher.jobs.run import follow_and_keep
+    from patcher.remote.link import linked
     from patcher.report.jobs import exit_code, started_report, verdict_report
     from patcher.terminal.document import print_report
     from patcher.terminal.live import Live
@@ -111,7 +111,7 @@ def attach(session: Session, /, host: str, job: str | None, **given: Any) -> int
 def stop(session: Session, /, host: str, job: str | None, grace: float, **given: Any) -> int:
     """Stop it: all of its processes, Ray's included, and no other."""
     from patcher import jobs
-    from patcher.jobs.link import linked
+    from patcher.remote.link import linked
     from patcher.report.jobs import stopped_report, stopping_report
     from patcher.terminal.document import print_report
 

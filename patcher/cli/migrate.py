@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from patcher.checks import Check
     from patcher.errors import UkyError
     from patcher.i18n import Phrase
+    from patcher.migrate.order import MigrationOrder
+    from patcher.remote.link import HostLink
 from patcher.terminal.answers import show_json
 
 
@@ -56,16 +58,27 @@ def command(
     HOST is a name of [hosts] in uky-patch.toml, or whatever ssh is to be given. The steps are preflight, probe, plan,
     transfer, render, verify, environment and job.
     """
-    from patcher.migrate.migration import migrate
     from patcher.migrate.order import MigrationOrder
+    from patcher.remote.link import linked
+
+    host = ordered_host(session, name, given)
+    order = MigrationOrder(host, start, until, only, dry=dry_run, yes=yes, share=share, force=force)
+    with linked(host, session.tree.root, None if dry_run else "migrate") as link:
+        if not host.here:
+            link.begin()
+        # What follows is loaded while ssh logs in.
+        return _migrated(session, order, link)
+
+
+def _migrated(session: Session, order: MigrationOrder, link: HostLink) -> int:
+    """Migrate, tell each step and what it came to. Returns the exit code."""
+    from patcher.migrate.migration import migrate
     from patcher.migrate.steps import Listeners
     from patcher.report.migrate import as_json, migration_end, preview_report, step_report
     from patcher.secrets.redacting import Redactor
     from patcher.terminal.live import Live
 
-    host = ordered_host(session, name, given)
-    order = MigrationOrder(host, start, until, only, dry=dry_run, yes=yes, share=share, force=force)
-    text, redactor = session.output == "text", Redactor(host.secrets.values())
+    text, redactor = session.output == "text", Redactor(order.host.secrets.values())
     live = Live()
     listeners = Listeners(progress, _show_check, live.milestone, live.time, _show_retry, live.problem, _confirm)
 
@@ -75,15 +88,15 @@ def command(
             progress("")
             print_report(step_report(step, redactor))
 
-    done = migrate(session, order, listeners, on_step)
-    if text and dry_run:
+    done = migrate(session, order, listeners, on_step, link)
+    if text and order.dry:
         print_report(preview_report(done))
     if text:
-        print_report(migration_end(done, dry=dry_run))
+        print_report(migration_end(done, dry=order.dry))
     else:
         show_json(as_json(done, redactor))
     difference = done.findings.difference
-    would_send = dry_run and done.exit_code == ExitCode.CLEAN and difference is not None and not difference.nothing
+    would_send = order.dry and done.exit_code == ExitCode.CLEAN and difference is not None and not difference.nothing
     return ExitCode.FINDINGS if would_send else done.exit_code
 
 

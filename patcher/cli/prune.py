@@ -34,8 +34,8 @@ def command(session: Session, /, host: str, keep: int, days: float, yes: bool, d
     """
     from patcher.cli.confirm import confirmed
     from patcher.i18n import phrase
-    from patcher.jobs.link import linked
     from patcher.migrate.pruning import Pruned, prune, superfluous
+    from patcher.remote.link import linked
     from patcher.report.prune import pruned_report, stored_report
     from patcher.terminal.document import print_report
 

@@ -57,8 +57,8 @@ def command(
 
 def found_edits(session: Session, host: Host, paths: tuple[str, ...], *, new: bool) -> HostEdits:
     """What was edited on the host. Raises UsageError for this machine, and what `find_edits` raises."""
-    from patcher.jobs.link import linked
     from patcher.migrate.host_edits import find_edits
+    from patcher.remote.link import linked
 
     if host.here:
         raise UsageError(

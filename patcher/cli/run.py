@@ -45,8 +45,8 @@ def command(
     Hydra overrides come after --.
     """
     from patcher.jobs.job_log import why_failed
-    from patcher.jobs.link import linked
     from patcher.jobs.run import RunRequest, follow_and_keep, launch
+    from patcher.remote.link import linked
     from patcher.report.jobs import exit_code, job_report, started_report, unset_report, verdict_report
     from patcher.terminal.document import print_report
     from patcher.terminal.live import Live

@@ -21,7 +21,7 @@ from patcher.diagnose.scanner import Scanner
 from patcher.errors import UkyError
 from patcher.i18n import Phrase, phrase
 from patcher.jobs.job import job_of
-from patcher.jobs.link import linked
+from patcher.remote.link import linked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -24,10 +24,10 @@ from patcher.remote.survey import survey_host
 if TYPE_CHECKING:
     from patcher.i18n import Phrase
     from patcher.jobs import Job, Verdict
-    from patcher.jobs.link import HostLink
     from patcher.logs.milestones import Milestone
     from patcher.remote.connection import Connection
     from patcher.remote.host import Host, Profile
+    from patcher.remote.link import HostLink
     from patcher.remote.survey import Survey
     from patcher.session.session import Session
 

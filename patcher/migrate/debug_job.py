@@ -7,12 +7,12 @@ from typing import Any
 
 from patcher import jobs
 from patcher.i18n import phrase
-from patcher.jobs.link import HostLink
 from patcher.migrate.order import MigrationOrder
 from patcher.migrate.payload import Payload
 from patcher.migrate.steps import Listeners, Outcome
 from patcher.profiles.rendered_file import Text
 from patcher.remote.connection import Connection
+from patcher.remote.link import HostLink
 from patcher.remote.survey import Survey
 
 

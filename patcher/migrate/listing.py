@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal, TypeAlias
 
-from patcher.errors import TreeError
+from patcher.errors import TreeError, UkyError
 from patcher.git.checkout import names
 from patcher.git.head import repository
 from patcher.git.running import Git, refuse_pipes
@@ -89,7 +90,34 @@ class Listing:
     untracked: frozenset[str] = frozenset()
     """The paths of items that are in no commit and not in git's index."""
     uncommitted: frozenset[str] = frozenset()
-    """The paths of items that are not as they are in the commit, or not in it."""
+    """The paths of items that are not as they are in the commit, or not in it; of files that git does not ignore."""
+    included: frozenset[str] = frozenset()
+    """The paths of items that are listed though git ignores them."""
+
+
+_FRESH = 2.0
+"""Seconds for which a listing made ahead counts: a login takes 0.2, one with a typed password as long as it likes."""
+
+
+def list_ahead(root: Path, include: Sequence[str] = ()) -> Callable[[], Listing]:
+    """List the tree now, while ssh logs in.
+
+    The function that is returned gives that listing once, if it is called soon, and else lists the tree anew. It raises
+    what `list_tree` raises, which this function does not.
+    """
+    found: Future[Listing] = Future()
+    try:
+        found.set_result(list_tree(root, include))
+    except UkyError as error:
+        found.set_exception(error)
+    ahead, until = [found], time.monotonic() + _FRESH
+
+    def listing() -> Listing:
+        if ahead and time.monotonic() < until:
+            return ahead.pop().result()
+        return list_tree(root, include)
+
+    return listing
 
 
 def list_tree(root: Path, include: Sequence[str] = ()) -> Listing:
@@ -138,7 +166,8 @@ def list_tree(root: Path, include: Sequence[str] = ()) -> Listing:
         commit=state.commit,
         dirty=state.dirty,
         untracked=untracked,
-        uncommitted=untracked | {path for path in state.modified if path in items} | {*_below(include, items)},
+        uncommitted=untracked | {path for path in state.modified if path in items},
+        included=frozenset(_below(include, items)),
     )
 
 

@@ -14,16 +14,17 @@ from typing import Any, TypeVar
 
 from patcher.errors import CutError, ExitCode, UkyError, UnreachableError, UsageError
 from patcher.i18n import phrase
-from patcher.jobs.link import HostLink, linked
 from patcher.migrate import steps
 from patcher.migrate.debug_job import DebugJob
 from patcher.migrate.journal import Entry, Journal, Proven, entry, journal_for
+from patcher.migrate.listing import list_ahead
 from patcher.migrate.order import MigrationOrder, Step, StepName
 from patcher.migrate.payload import Payload
 from patcher.migrate.sent_texts import sent_texts
 from patcher.migrate.steps import Listeners, Outcome
 from patcher.migrate.transfer import Difference
 from patcher.profiles.rendered_file import WrittenFile
+from patcher.remote.link import HostLink
 from patcher.secrets.redacting import Redactor
 from patcher.session.session import Session
 
@@ -60,11 +61,15 @@ class Migration:
 
 
 def migrate(
-    session: Session, order: MigrationOrder, listeners: Listeners, on_step: Callable[[Step], None]
+    session: Session,
+    order: MigrationOrder,
+    listeners: Listeners,
+    on_step: Callable[[Step], None],
+    link: HostLink,
 ) -> Migration:
     """Run the steps that the order wants, until one fails. Mistakes end as failed steps, bugs as exceptions.
 
-    `on_step` gets each step when it has ended. Raises UsageError if the host is this machine.
+    `on_step` gets each step when it has ended; `link` is connected at the first. Raises UsageError for this machine.
     """
     if order.host.here:
         raise UsageError(
@@ -73,10 +78,9 @@ def migrate(
             advice="Here, the records are applied with: uky-patch apply",
         )
     journal = journal_for(session.tree.root, order.host.name)
-    with linked(order.host, session.tree.root, None if order.dry else "migrate") as link:
-        run = _Run(session, order, listeners, on_step, link, journal)
-        with suppress(_StepFailedError):
-            run.run_steps()
+    run = _Run(session, order, listeners, on_step, link, journal)
+    with suppress(_StepFailedError):
+        run.run_steps()
     return Migration(order.host.name, tuple(run.steps), run.findings, run.exit_code, run.job)
 
 
@@ -117,6 +121,7 @@ class _Run:
         """The way of a migration. Raises _StepFailedError at the first step that fails."""
         session, order, link, host = self._session, self._order, self._link, self._order.host
         listeners, confirm = self._listeners, self._listeners.confirm
+        listing = list_ahead(session.tree.root, host.include) if order.runs("plan") else None
         self._take(
             "preflight",
             lambda: steps.preflight(session, order, link.open_folder(), self._before, confirm),
@@ -124,9 +129,9 @@ class _Run:
         )
         survey = self._take("probe", lambda: steps.probe(link.connection, host))
         payload: Payload | None = None
-        if order.runs("plan"):
+        if listing is not None:
             payload = self._take(
-                "plan", lambda: steps.plan(session, host, survey, link.connection), keep=self._keep_payload
+                "plan", lambda: steps.plan(session, host, survey, link.connection, listing()), keep=self._keep_payload
             )
         if order.runs("transfer"):
             assert payload is not None

@@ -11,7 +11,6 @@ from patcher import __version__
 from patcher.check.plan_cache import PlanCache
 from patcher.check.planning import kept_plan
 from patcher.errors import TreeError
-from patcher.git.checkout import checkout
 from patcher.i18n import Phrase, phrase
 from patcher.migrate.host_symbols import HostLookup
 from patcher.migrate.listing import Item, Listing
@@ -127,7 +126,7 @@ def plan_payload(session: Session, listing: Listing, survey: Survey, connection:
             items = _with_plan(session, listing, planned, found, there, survey.applied)
         known = done.plan.outcomes if own.known else ()
         differs = tuple(outcome.id for outcome in known if kinds.get(outcome.id) != outcome.kind)
-        notes = (*_about(survey, there), *_uncommitted(session, listing, ledger))
+        notes = (*_about(survey, there), *_uncommitted(listing, ledger))
         return Payload(listing, items, done, there, differs, notes, kinds, session.config.marker)
 
     return read_consistently(session.tree, lambda reading: work(reading.ledger))
@@ -165,15 +164,11 @@ def _about(survey: Survey, there: Environment) -> Iterator[Text]:
     yield from there.problems
 
 
-def _uncommitted(session: Session, listing: Listing, ledger: Ledger) -> Iterator[Text]:
+def _uncommitted(listing: Listing, ledger: Ledger) -> Iterator[Text]:
     """Changes that are in no commit, other than what the records did."""
-    place = checkout(session.tree.root) if listing.dirty else None
-    if place is None:
-        return
-    changed = [path for path in place.changed_files() if path in listing.items]
     theirs = [
         path
-        for path in changed
+        for path in sorted(listing.uncommitted)
         if path not in ledger.files or listing.items[path].sha256 not in (ledger.files[path].patched, "")
     ]
     if theirs:

@@ -79,12 +79,13 @@ def sent_texts(journal: Journal) -> SentTexts:
 
 
 def _uncommitted(payload: Payload) -> Iterator[tuple[str, bytes]]:
+    in_no_commit = payload.listing.uncommitted | payload.listing.included
     for path, item in payload.items.items():
         if item.link is not None or item.size > LARGEST or path.startswith(FOLDER + "/"):
             continue
         if item.content is not None:
             yield item.sha256, item.content
-        elif path in payload.listing.uncommitted and item.source is not None:
+        elif path in in_no_commit and item.source is not None:
             content = files.read(item.source, LARGEST)
             if digest_of(content) == item.sha256:
                 yield item.sha256, content

@@ -18,7 +18,7 @@ from patcher.errors import ExitCode, HostError, UkyError, UsageError
 from patcher.i18n import Phrase, Phrases, listed, phrase
 from patcher.logs.milestones import Milestone
 from patcher.migrate.journal import Entry, Proven
-from patcher.migrate.listing import Listing, list_tree
+from patcher.migrate.listing import Listing
 from patcher.migrate.order import MigrationOrder, StepStatus
 from patcher.migrate.payload import Payload, plan_payload
 from patcher.migrate.sent_texts import SentTexts
@@ -187,13 +187,13 @@ def _gpus(gpus: tuple[Gpu, ...]) -> Phrase:
 # plan --------------------------------------------------------------------------------------------------------------
 
 
-def plan(session: Session, host: Host, survey: Survey, connection: Connection) -> Outcome[Payload]:
-    """Which records do the host's versions call for? List the tree's files and apply the records to them in memory.
+def plan(session: Session, host: Host, survey: Survey, connection: Connection, listing: Listing) -> Outcome[Payload]:
+    """Which records do the host's versions call for? Apply the records to the tree's files, as listed, in memory.
 
     Fails where a record cannot be applied for that host, and where it is not known which environment trains there: a
     plan for none would take the records out of a tree that has them.
     """
-    payload = plan_payload(session, list_tree(session.tree.root, host.include), survey, connection)
+    payload = plan_payload(session, listing, survey, connection)
     if not payload.environment.known:
         error = UsageError(
             phrase("it is not known which environment trains on {host}", host=host.name),

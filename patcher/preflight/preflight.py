@@ -21,13 +21,13 @@ from patcher import jobs
 from patcher.checks import LEVELS, Check, Level
 from patcher.i18n import Phrase, Phrases, language, phrase, show
 from patcher.i18n.codec import decode
-from patcher.jobs.link import linked
 from patcher.jobs.run import RunRequest, follow_and_keep, launch
 from patcher.profiles import version_settings
 from patcher.profiles.layout import layout_on
 from patcher.remote.compute_node import ask_where_it_trains
 from patcher.remote.connection import Connection
 from patcher.remote.host import Host
+from patcher.remote.link import linked
 from patcher.remote.survey import Survey
 from patcher.secrets.redacting import Redactor
 from patcher.terminal.printing import say

@@ -34,10 +34,10 @@ from patcher.jobs.agent import processes
 from patcher.jobs.agent.folder import STACKS, look
 from patcher.jobs.follow_log import LastingConnection
 from patcher.jobs.job import job_of
-from patcher.jobs.link import linked
 from patcher.profiles.phase_durations import USUAL_SECONDS
 from patcher.records.symptoms import Symptom
 from patcher.remote.host import Profile
+from patcher.remote.link import linked
 from patcher.secrets.redacting import Redactor
 from patcher.watch import local_log
 from patcher.watch.agent.process_facts import is_python, title

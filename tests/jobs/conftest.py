@@ -14,10 +14,10 @@ import pytest
 
 from patcher import jobs
 from patcher.jobs import Job, Verdict
-from patcher.jobs.link import HostLink
 from patcher.logs.milestones import Milestone
 from patcher.remote.connection import Connection
 from patcher.remote.host import HERE, Host
+from patcher.remote.link import HostLink
 from tests.machines import Machine
 
 LOGS = Path(__file__).with_name("logs")

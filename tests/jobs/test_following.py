@@ -16,8 +16,8 @@ import pytest
 from patcher import jobs
 from patcher.jobs import follow_log
 from patcher.jobs.agent import runner
-from patcher.jobs.link import HostLink
 from patcher.remote.host import Host
+from patcher.remote.link import HostLink
 from tests.jobs.conftest import Site
 from tests.jobs.test_running import log_of
 from tests.machines import Machine

@@ -9,9 +9,9 @@ import pytest
 
 from patcher import jobs
 from patcher.checks import Check
-from patcher.jobs.link import linked
 from patcher.preflight.preflight import PreflightOptions, check_job
 from patcher.remote.host import HERE, Host
+from patcher.remote.link import linked
 from patcher.session.session import Session
 from tests.agent.preflight_programs.standins import tree
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -33,6 +34,7 @@ class HostLink:
         self._stack = ExitStack()
         self._connection: Connection | None = None
         self._folder: TreeFolder | None = None
+        self._opening: _Opening | None = None
 
     @property
     def connection(self) -> Connection:
@@ -40,8 +42,24 @@ class HostLink:
         assert self._connection is not None
         return self._connection
 
+    def begin(self) -> None:
+        """Begin to connect while the caller does other work; the next `connect` waits for it, and tells what failed.
+
+        A login takes ssh some 0.2 s, in which it only waits for the other side.
+        """
+        self.close()
+        self._opening = _Opening(self.host)
+
     def connect(self) -> None:
-        """Close the connection that there was, and open one. Raises what `patcher.remote.connection.connect` raises."""
+        """Close the connection that there was, and open one, unless one was begun.
+
+        Raises what `patcher.remote.connection.connect` raises.
+        """
+        if self._opening is not None:
+            self._opening.wait()
+            opening, self._opening = self._opening, None
+            self._connection = self._stack.enter_context(opening.opened())
+            return
         self.close()
         self._connection = self._stack.enter_context(connect(self.host))
 
@@ -84,8 +102,57 @@ class HostLink:
 
     def close(self) -> None:
         """Close the connection, which gives the lock back."""
+        opening, self._opening = self._opening, None
+        if opening is not None:
+            opening.abandon()
         self._stack.close()
         self._connection = None
+
+
+class _Opening:
+    """A connection that a thread opens, so that the command can go on meanwhile."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._stack = ExitStack()
+        self._connection: Connection | None = None
+        self._error: BaseException | None = None
+        self._abandoned = threading.Event()
+        # A daemon: an interrupted command does not wait for a host that does not answer.
+        self._thread = threading.Thread(target=self._open, name="connect", daemon=True)
+        self._thread.start()
+
+    def _open(self) -> None:
+        try:
+            self._connection = self._stack.enter_context(connect(self._host))
+        except BaseException as error:
+            self._error = error
+        if self._abandoned.is_set():
+            self._stack.close()
+
+    def wait(self) -> None:
+        """Until the connection is open, or has failed."""
+        self._thread.join()
+
+    @contextmanager
+    def opened(self) -> Iterator[Connection]:
+        """The connection that is open; closed at the end. Raises what `connect` raised."""
+        with self._stack:
+            if self._error is not None:
+                raise self._error
+            assert self._connection is not None
+            yield self._connection
+
+    def abandon(self) -> None:
+        """Close the connection. A login that takes longer is left to itself, and closed when it is there."""
+        self._abandoned.set()
+        self._thread.join(_PATIENCE)
+        if not self._thread.is_alive():
+            self._stack.close()
+
+
+_PATIENCE = 2.0
+"""Seconds that the end of a command waits for a login that nobody needs any more. A guess."""
 
 
 @contextmanager
