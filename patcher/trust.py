@@ -42,7 +42,7 @@ def trust(root: Path) -> None:
         )
     try:
         place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        files.replace(place, json.dumps(_identity(root)).encode(), mode=0o600)
+        files.write_whole_file(place, json.dumps(_identity(root)).encode(), mode=0o600)
     except OSError as error:
         raise TreeError(phrase("{path}: cannot be written", path=place), cause=error.strerror or str(error)) from error
 

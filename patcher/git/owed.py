@@ -41,7 +41,7 @@ def write(checkout: Checkout, owed: Owed) -> None:
     data = {"format": FORMAT, "steps": steps, "files": dict(owed.shas)}
     place = _place(checkout)
     try:
-        files.replace(place, json.dumps(data, indent=1).encode(), mode=0o600)
+        files.write_whole_file(place, json.dumps(data, indent=1).encode(), mode=0o600)
     except OSError as error:
         raise tree_error(error, phrase("{path}: cannot be written, so nothing was changed", path=place)) from error
 

@@ -162,7 +162,7 @@ class _KeptAnswers:
         self._known[symbol] = answer
         try:
             self._file.parent.mkdir(parents=True, exist_ok=True)
-            files.replace(self._file, json.dumps(self._known).encode())
+            files.write_whole_file(self._file, json.dumps(self._known).encode())
         except OSError:
             pass
 

@@ -120,7 +120,7 @@ def _written(session: Session, merged: list[Pulled], uncommitted: frozenset[str]
         try:
             if now is None:
                 place.parent.mkdir(parents=True, exist_ok=True)
-            files.replace(place, content, mode=None if now is None else now.mode)
+            files.write_whole_file(place, content, mode=None if now is None else now.mode)
         except OSError as error:
             raise tree_error(error, phrase("{path}: cannot be written", path=path)) from error
         yield Pulled(one.edit, one.outcome, content, kept)
@@ -144,7 +144,7 @@ def save_beside(found: HostEdits, folder: Path) -> tuple[str, ...]:
         place = folder / edit.path
         try:
             place.parent.mkdir(parents=True, exist_ok=True)
-            files.replace(place, edit.there)
+            files.write_whole_file(place, edit.there)
         except OSError as error:
             raise tree_error(error, phrase("{path}: cannot be written", path=place)) from error
         written.append(edit.path)

@@ -47,7 +47,7 @@ class SentTexts:
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             for sha256, content in _uncommitted(payload):
                 if not (self.folder / sha256).exists():
-                    files.replace(self.folder / sha256, content, mode=0o600, durable=False)
+                    files.write_whole_file(self.folder / sha256, content, mode=0o600, durable=False)
 
     def pulled(self) -> dict[str, str]:
         """The digest of each edit made there that was taken over here since the last migration, by path."""
@@ -62,7 +62,7 @@ class SentTexts:
         content = json.dumps({**self.pulled(), **digests}).encode("ascii")
         with contextlib.suppress(OSError):
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            files.replace(self.folder / _PULLED, content, mode=0o600)
+            files.write_whole_file(self.folder / _PULLED, content, mode=0o600)
 
     def keep_only(self, payload: Payload) -> None:
         """Drop what belongs to an earlier migration, now that the payload is there."""

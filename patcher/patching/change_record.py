@@ -144,5 +144,5 @@ def write_document(session: Session, name: str, text: str, basis: str, *, force:
             return "unchanged"
         if state in ("foreign", "edited"):
             session.tree.keep(name, there)
-    files.replace(files.inside(root, path), content)
+    files.write_whole_file(files.inside(root, path), content)
     return "written"

@@ -57,6 +57,8 @@ class RecordOutcome:
     detail: Phrase | Phrases
     """One sentence: why this outcome."""
     files: tuple[str, ...] = ()
+    """The files that the outcome is about: of `pending` and `applied` those that its edits change or have changed, of
+    `adopted`, and of `resolved` by places that were found, the files of these, else all that the record names."""
     spots: tuple[Spot, ...] = ()
     title: str = ""
     title_zh: str = ""

@@ -51,14 +51,14 @@ def _half_done(new: cst.Arg, edit: RenameArgument) -> bool:
 
 def remove_argument(source: Source, scopes: Sequence[Scope], edit: RemoveArgument) -> Sites:
     def anchor(call: cst.Call, old: cst.Arg) -> Anchor:
-        return Anchor(old, lambda: [taken_out(call, old)], _alike(call, edit.old))
+        return Anchor(old, lambda: [without_argument(call, old)], _alike(call, edit.old))
 
     found = _calls(source, scopes, edit.call)
     anchors = [anchor(call, old) for call in found if (old := _keyword(call, edit.old))]
     return Sites(tuple(anchors), tuple(call for call in found if not _keyword(call, edit.old)))
 
 
-def taken_out(call: cst.Call, argument: cst.Arg) -> Change:
+def without_argument(call: cst.Call, argument: cst.Arg) -> Change:
     """Take one keyword argument out of a call."""
     name = argument.keyword.value if argument.keyword else ""
 

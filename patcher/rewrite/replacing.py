@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 from libcst import CSTNode
 
-from patcher.rewrite.arguments import taken_out
+from patcher.rewrite.arguments import without_argument
 from patcher.rewrite.blocks import emptied, pass_, place
 from patcher.rewrite.filling import Filler, fitting, reshaped
 from patcher.rewrite.marker import line_markers
@@ -90,7 +90,7 @@ def _steps(source: Source, one: Match, wanted: Pattern, template: Pattern) -> li
     if isinstance(first, cst.Arg):
         call = source.parents[id(first)]
         if not template.body and isinstance(call, cst.Call):
-            return [taken_out(call, first)]
+            return [without_argument(call, first)]
         assert template.expression is not None
         value = fill.node(template.expression)
         return [Change(first, lambda made: cst.Arg(value, comma=made.comma))]  # type: ignore[arg-type,attr-defined]

@@ -39,7 +39,7 @@ class ConfigChange:
         if self.after == (self.before or b""):
             return
         try:
-            files.replace(self.place, self.after, mode=self.mode)
+            files.write_whole_file(self.place, self.after, mode=self.mode)
         except OSError as error:
             raise TreeError(phrase("{path}: cannot be written", path=self.place), cause=message_of(error)) from error
 
@@ -49,7 +49,7 @@ class ConfigChange:
         if self.before is None:
             Path(self.place).unlink()
         else:
-            files.replace(self.place, self.before, mode=self.mode)
+            files.write_whole_file(self.place, self.before, mode=self.mode)
 
 
 def with_items(root: Path, key: str, items: Sequence[str]) -> ConfigChange:

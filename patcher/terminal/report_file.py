@@ -13,7 +13,7 @@ from patcher.worktree import files
 def write_whole(file: Path, text: str) -> None:
     """Put the text where the file is; what was there stays if that fails. Raises TreeError."""
     try:
-        files.replace(file, text.encode())
+        files.write_whole_file(file, text.encode())
     except OSError as error:
         raise TreeError(phrase("{path}: cannot be written", path=file), cause=message_of(error)) from error
 

@@ -35,7 +35,7 @@ def make_folder(root: str | os.PathLike[str]) -> str:
 
 def write(place: str | os.PathLike[str], content: bytes) -> None:
     """Write a copy in one step, and have it on the disk. Raises OSError."""
-    files.replace(place, content, draft=os.fspath(place) + ".part")
+    files.write_whole_file(place, content, draft=os.fspath(place) + ".part")
 
 
 def keep_copy(root: str | os.PathLike[str], path: str, content: bytes) -> str:

@@ -62,7 +62,7 @@ class DigestCache:
         try:
             content = json.dumps({"form": _FORM, "root": self._root, "files": self._seen}).encode("ascii")
             os.makedirs(os.path.dirname(self._place), mode=0o700, exist_ok=True)
-            files.replace(self._place, content, mode=0o600, durable=False)
+            files.write_whole_file(self._place, content, mode=0o600, durable=False)
         except OSError:
             pass
 

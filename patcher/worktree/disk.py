@@ -1,8 +1,8 @@
 """Every call that changes a tree on the disk: the tree here, the tree on a host, the tree on a node.
 
-The engine changes files through this module and through `patcher.worktree.files.replace` alone, so a test that swaps
-the `os` of these modules sees, counts and fails every operation. Nothing here follows a symlink in the last part of a
-path, and no file of a tree is written in place.
+The engine changes files through this module and through `patcher.worktree.files.write_whole_file` alone, so a test that
+swaps the `os` of these modules sees, counts and fails every operation. Nothing here follows a symlink in the last part
+of a path, and no file of a tree is written in place.
 """
 
 from __future__ import annotations

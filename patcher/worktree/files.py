@@ -160,7 +160,7 @@ def open_stream(path: str | os.PathLike[str]) -> int:
     return fd
 
 
-def replace(
+def write_whole_file(
     path: str | os.PathLike[str],
     content: bytes,
     *,
@@ -221,7 +221,7 @@ def create_whole(path: str | os.PathLike[str], content: bytes, *, mode: int = 0o
     """
     folder, name = os.path.split(os.fspath(path))
     beside = os.path.join(folder, f".{name}.{os.getpid()}-{os.urandom(4).hex()}.part")
-    replace(beside, content, mode=mode, durable=False)
+    write_whole_file(beside, content, mode=mode, durable=False)
     try:
         os.link(beside, path)
     except FileExistsError:

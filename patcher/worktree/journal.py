@@ -87,7 +87,7 @@ def write(storage: Storage, journal: Journal) -> None:
     """Write the journal in one step; when this returns it is on the disk."""
     data = {"format": FORMAT, "tool": __version__, **asdict(journal)}
     disk.sync(storage.staged)
-    files.replace(storage.journal, json.dumps(data, indent=1).encode(), draft=storage.staged / "journal")
+    files.write_whole_file(storage.journal, json.dumps(data, indent=1).encode(), draft=storage.staged / "journal")
 
 
 def read(storage: Storage) -> Journal | None:
@@ -273,7 +273,7 @@ def _carry_out_ledger(storage: Storage, journal: Journal, side: Side) -> None:
         disk.remove(storage.ledger)
     elif current != wanted:
         content, _ = disk.read(storage.staged / f"ledger.{side}")
-        files.replace(storage.ledger, content, draft=storage.staged / "ledger")
+        files.write_whole_file(storage.ledger, content, draft=storage.staged / "ledger")
 
 
 def _make_folders(folder: Path) -> None:

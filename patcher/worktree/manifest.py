@@ -96,4 +96,4 @@ def read(root: str) -> Manifest | None:
 def save(root: str, manifest: Manifest) -> None:
     """Replace the manifest in one step."""
     place = os.path.join(root, PATH)
-    files.replace(place, render(manifest), draft=place + ".new")
+    files.write_whole_file(place, render(manifest), draft=place + ".new")

@@ -82,7 +82,7 @@ def commit(root: str, put: list[str], keep: list[str], away: list[str], wanted: 
         disk.create_anew(os.path.join(root, _NEXT), manifest.render(wanted))
         journal = {"format": _FORMAT, "kept": kept, "away": held + away, "new": new, "put": put}
         place = os.path.join(root, JOURNAL)
-        files.replace(place, json.dumps(journal).encode("ascii"), draft=place + ".new")
+        files.write_whole_file(place, json.dumps(journal).encode("ascii"), draft=place + ".new")
     except BaseException:
         _roll_back(root, made)
         raise

@@ -65,7 +65,7 @@ def test_a_file_that_does_not_know_its_size_has_the_same_limit() -> None:
 def test_what_is_planted_is_replaced_and_not_written_through(kind: str, tmp_path: Path) -> None:
     place = tmp_path / "file"
     PLANTED[kind](place)
-    files.replace(place, b"ours", mode=0o640)
+    files.write_whole_file(place, b"ours", mode=0o640)
     assert stat.S_ISREG(place.lstat().st_mode)
     assert stat.S_IMODE(place.lstat().st_mode) == 0o640
     assert place.read_bytes() == b"ours"
@@ -77,7 +77,7 @@ def test_what_is_planted_is_replaced_and_not_written_through(kind: str, tmp_path
 def test_what_cannot_be_replaced_leaves_nothing_behind(tmp_path: Path) -> None:
     (tmp_path / "file").mkdir()
     with pytest.raises(OSError):  # noqa: PT011
-        files.replace(tmp_path / "file", b"ours")
+        files.write_whole_file(tmp_path / "file", b"ours")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
@@ -124,7 +124,7 @@ def test_a_file_is_put_where_nothing_is(tmp_path: Path) -> None:
 def test_a_draft_that_a_killed_run_left_goes_first(tmp_path: Path) -> None:
     (tmp_path / "outside").write_bytes(b"somebody's")
     (tmp_path / "draft").symlink_to(tmp_path / "outside")
-    files.replace(tmp_path / "a", b"new", draft=tmp_path / "draft")
+    files.write_whole_file(tmp_path / "a", b"new", draft=tmp_path / "draft")
     assert (tmp_path / "a").read_bytes() == b"new"
     assert (tmp_path / "outside").read_bytes() == b"somebody's"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "outside"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 from typing import TypeAlias
 
 from patcher.analysis.meaning.inference import function_result, infer, meaning_of, variable_value
@@ -433,6 +434,9 @@ MODULE_NAMES = frozenset({
 # fmt: on
 
 
+_IS_OTHER = re.compile(rb"\bself\.$|(?:^|[^\w.])(?:torch|numpy|np|transformers|ray|triton)\.[\w.]*\b[A-Z]\w*\.$")
+
+
 def registered(text: TextIndex, name: str) -> bool:
     """Whether some code registers a parameter or buffer by that name, or sets it on another object than `self`."""
     for mention in text.mentions(name):
@@ -445,7 +449,8 @@ def registered(text: TextIndex, name: str) -> bool:
             # ...)`
             if bare.endswith((b"(", b",")) and any(word in before for word in (b"regist", b"setattr", b"replace_")):
                 return True
-        # `layer.name = ...`, set on a layer from outside.
-        elif before.endswith(b".") and not before.endswith(b"self.") and after[:1] == b"=" and after[1:2] != b"=":
+        # `layer.name = ...`, set on a layer from outside. `torch.Tensor.name = ...` is no such: no class that is known
+        # to lack the name inherits from another package's.
+        elif before.endswith(b".") and after[:1] == b"=" and after[1:2] != b"=" and not _IS_OTHER.search(before):
             return True
     return False

@@ -274,7 +274,7 @@ def notes_key(*, make: bool = False) -> bytes:
         return b""
     try:
         os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
-        files.replace(path, os.urandom(_LENGTH), mode=0o600)
+        files.write_whole_file(path, os.urandom(_LENGTH), mode=0o600)
     except OSError:
         return b""
     return notes_key()
@@ -312,10 +312,10 @@ def keep_working_configuration(request: Request) -> dict[str, Any]:
         for name in (os.path.basename(job["script"]), *KEPT):
             if os.path.isfile(os.path.join(at, name)):
                 content, found = files.read_and_status(os.path.join(at, name), files.SOURCE_BYTES)
-                files.replace(os.path.join(to, name), content, mode=stat.S_IMODE(found.st_mode))
+                files.write_whole_file(os.path.join(to, name), content, mode=stat.S_IMODE(found.st_mode))
         facts = dict(job["facts"], **request.args["facts"])
         working = dict(facts, job=job["id"], script=job["script"], arguments=job["arguments"])
-        files.replace(os.path.join(to, "working.json"), json.dumps(working, indent=1).encode())
+        files.write_whole_file(os.path.join(to, "working.json"), json.dumps(working, indent=1).encode())
         link = os.path.join(above, "latest.new")
         disk.symlink(os.path.basename(to), link)
         disk.replace(link, os.path.join(above, "latest"))

@@ -46,9 +46,9 @@ def launch(at: str, args: dict[str, Any], environment: dict[str, str], job: dict
     Raises Refusal of kind `slurm`.
     """
     order = {"argv": job["argv"], "cwd": job["root"], "script": script, "force": bool(args.get("force"))}
-    files.replace(os.path.join(at, batch_runner.ORDER), json.dumps(order).encode(), mode=0o600)
+    files.write_whole_file(os.path.join(at, batch_runner.ORDER), json.dumps(order).encode(), mode=0o600)
     batch = os.path.join(at, "batch.sh")
-    files.replace(batch, batch_script(at, args).encode("utf-8", "surrogateescape"), mode=0o700)
+    files.write_whole_file(batch, batch_script(at, args).encode("utf-8", "surrogateescape"), mode=0o700)
     log = os.path.join(at, "log").replace("%", "%%")
     ours = [f"--output={log}", "--open-mode=append", "--export=ALL", f"--chdir={job['root']}"]
     number = slurm.submit([f"--job-name={_name(at)}", *args["slurm"], *ours], batch, environment)

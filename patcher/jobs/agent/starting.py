@@ -326,4 +326,4 @@ def _source(program: str) -> bytes:
 
 
 def _write(path: str, content: bytes) -> None:
-    files.replace(path, content, mode=0o600)
+    files.write_whole_file(path, content, mode=0o600)

@@ -296,7 +296,7 @@ def _read(place: Path) -> _Noted | None:
 
 
 def _write(place: Path, found: _Noted) -> None:
-    files.replace(note_of(place), json.dumps({"format": _FORMAT, "files": found}).encode())
+    files.write_whole_file(note_of(place), json.dumps({"format": _FORMAT, "files": found}).encode())
 
 
 def _write_if_allowed(place: Path, found: _Noted) -> None:

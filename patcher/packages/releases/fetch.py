@@ -89,7 +89,7 @@ def _read_versions(path: Path) -> tuple[list[str], float]:
 def _write_versions(path: Path, ordered: list[str]) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        files.replace(path, json.dumps(ordered).encode())
+        files.write_whole_file(path, json.dumps(ordered).encode())
     except OSError:
         return
 

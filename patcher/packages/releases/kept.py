@@ -56,7 +56,7 @@ class Kept:
             return
         with suppress(OSError, pickle.PicklingError, RecursionError):
             self._place.parent.mkdir(parents=True, exist_ok=True)
-            files.replace(self._place, packed(values), mode=0o600, durable=False)
+            files.write_whole_file(self._place, packed(values), mode=0o600, durable=False)
             known: list[Path] = sorted(
                 self._place.parent.glob("*.pickle"), key=lambda path: path.stat().st_mtime, reverse=True
             )

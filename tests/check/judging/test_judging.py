@@ -73,6 +73,15 @@ CASES = [
         {("attribute-removed", "pkg.a.C.none")},
     ),
     (
+        "an attribute that is set on what may be such a value, and one that is set on a class of another package",
+        "from pkg.a import make\nmake().put\nmake().to\n",
+        {
+            "a.py": "class C: ...\ndef make() -> C: ...\n",
+            "b.py": "import torch\ndef tune(layer, f):\n    layer.put = f\n    torch.Tensor.to = f\n",
+        },
+        {("attribute-removed", "pkg.a.C.to")},
+    ),
+    (
         "a class that makes instances of other classes only",
         "from pkg.a import Auto, C\ndef use(x: Auto, y: C):\n    x.template\n    y.template\n",
         {
