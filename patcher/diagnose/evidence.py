@@ -216,7 +216,7 @@ def _merge_findings(own: Sequence[LogOfRun], aside: Sequence[LogOfRun], ranks: _
     for part in aside if bad else ():
         for hit in part.evidence.hits:
             one = replace(ranks.hit(hit, part), aside=True)
-            if hit.symptom.id not in hits and hit.symptom.part == "cause" and _may_have_led_to(one.first, bad):
+            if hit.symptom.id not in hits and hit.symptom.part in ("cause", "end") and _may_have_led_to(one.first, bad):
                 hits[hit.symptom.id] = one
     return Evidence(hits=list(hits.values()), raised=sorted(raised, key=lambda one: one.place.offset), trends=trends)
 

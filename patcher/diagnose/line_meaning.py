@@ -38,7 +38,8 @@ _EFFECTS = (
 # Messages by which an exception of any class only carries another: `RuntimeError: Engine core initialization failed.
 # See root cause above.`
 _CARRIED = re.compile(
-    r"Caught \w+ in |Engine core initialization failed|Engine process failed to start|WorkerProc initialization failed"
+    r"Caught \w+ in |died because of an error raised in its creation task|CheckpointException ranks:"
+    r"|Engine core initialization failed|Engine process failed to start|WorkerProc initialization failed"
     r"|EngineCore encountered an issue|Engine loop has died"
     # pickle makes an exception anew from its text alone, which many a class does not take.
     r"|\b\w+(?:Error|Exception|Failed|Failure)\.__init__\(\) missing"

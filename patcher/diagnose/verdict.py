@@ -21,7 +21,7 @@ from patcher.logs.labels import strip_labels
 from patcher.logs.milestones import PHASES, Phase
 from patcher.records.symptoms import Part, Symptom
 
-_KNOWN: Mapping[Part, float] = {"cause": 0, "effect": 2, "wrapper": 3}
+_KNOWN: Mapping[Part, float] = {"cause": 0, "end": 0, "effect": 2, "wrapper": 3}
 _UNKNOWN: Mapping[Nature, float] = {"exception": 1, "signal": 2.1, "effect": 2.2, "wrapper": 3.2}
 """An exception that no record covers is a better root than an effect, and a worse one than a cause."""
 # The ranks are an order and no measurement; the labelled logs of `make bench-diagnosis` hold them in place. A symptom
@@ -32,6 +32,8 @@ _STALL = 1.7
 """At best, for what makes a run stand still: what ended it in the end says more."""
 _ASIDE = 1.6
 """At best, for what a process says that only keeps house."""
+_ENDED = 1.2
+"""Of an end as it is seen from outside, `Killed`, where an exception before it that no record covers tells more."""
 _GENERIC = 0.5
 """Added for a record of many causes: after a specific one, before an exception that no record covers."""
 _SURVIVED = 1.5
@@ -79,7 +81,8 @@ def candidates(evidence: Evidence, hits: Sequence[Hit]) -> list[Candidate]:
         if not one.chained and not one.handled and _counts(one.place, evidence) and not _is_covered(one, known)
     ]
     bad = _last_bad(evidence, failures, unknown)
-    found = [_candidate_of_hit(hit, seen, evidence) for hit in failures]
+    raised = min((one.place.offset for one in unknown if one.nature == "exception"), default=None)
+    found = [_candidate_of_hit(hit, seen, evidence, raised) for hit in failures]
     found += [_candidate_of_exception(one, evidence, bad) for one in unknown]
     if found and min(one.rank for one in found) >= _FOLLOWS:
         found += [
@@ -106,9 +109,12 @@ def _in_the_step_before(one: Raised, evidence: Evidence) -> bool:
     )
 
 
-def _candidate_of_hit(hit: Hit, seen: set[str], evidence: Evidence) -> Candidate:
+def _candidate_of_hit(hit: Hit, seen: set[str], evidence: Evidence, raised: int | None) -> Candidate:
+    """`raised`: the offset of the first exception that no record covers."""
     symptom, survived = hit.symptom, _phase_later(hit.start, evidence)
     rank = _KNOWN[symptom.part] + (_GENERIC if symptom.generic else 0)
+    if symptom.part == "end" and raised is not None and raised < hit.start.offset:
+        rank = _ENDED
     if seen & set(symptom.follows) - {symptom.id}:
         rank = max(rank, _FOLLOWS) + (_FOLLOWS_TOO if rank >= _FOLLOWS else 0)
     rank = max(rank, _STALL) if symptom.kind == "stall" else rank

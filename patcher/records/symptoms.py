@@ -15,9 +15,9 @@ from patcher.logs.milestones import Phase
 Kind = Literal["failure", "stall", "course", "notice"]
 """`failure` ends a run; `stall` stops it without a word; `course`: it goes on, badly or slowly; `notice`: it may be
 why something else fails, and is no failure by itself."""
-Part = Literal["cause", "effect", "wrapper"]
-"""What a symptom is to others: `effect` follows from a cause where there is one, `wrapper` only tells that something
-else has failed."""
+Part = Literal["cause", "end", "effect", "wrapper"]
+"""What a symptom is to others: `end` tells how a process ended, of which an exception before it is the cause, `effect`
+follows from a cause where there is one, `wrapper` only tells that something else has failed."""
 Test = Literal["nan", "constant", "rising", "falling", "below", "above"]
 
 

@@ -69,6 +69,32 @@ def test_what_follows_from_another_is_not_the_root_where_both_are_seen() -> None
     assert root(diagnosed("address is taken\n")) == ("clash", 1)
 
 
+def test_how_a_process_ended_is_the_root_unless_an_exception_before_it_tells_why() -> None:
+    killed = symptom("killed", "^Killed$", part="end")
+    peer = symptom("peer-closed", "peer closed", part="effect")
+
+    def named(log: str) -> str:
+        found = judge(Scanner((killed, peer)).scan([("run.log", io.BytesIO(log.encode()))]), FixContext({})).root
+        assert found is not None
+        return found.id
+
+    assert named(f"{INNER}The child failed\nKilled\n") == "unknown"
+    assert named(f"Killed\n{INNER}") == "killed"
+    assert named("RuntimeError: peer closed\nKilled\n") == "killed"
+
+
+@pytest.mark.parametrize(
+    "wrapper",
+    [
+        "ray.exceptions.ActorDiedError: The actor died because of an error raised in its creation task, ray::A.__init__()",
+        "torch.distributed.checkpoint.api.CheckpointException: CheckpointException ranks:dict_keys([0, 1])",
+    ],
+)
+def test_what_carries_the_exception_of_another_process_is_not_the_root(wrapper: str) -> None:
+    log = f"{TRACEBACK}{wrapper}\n{TRACEBACK}ValueError: 3 rows, not 4\n"
+    assert root(diagnosed(log)) == ("unknown", 8)
+
+
 def test_of_two_causes_the_earlier_is_the_root() -> None:
     log = "RuntimeError: CUDA out of memory\n" * 3
     found = diagnosed(log)
