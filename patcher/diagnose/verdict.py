@@ -109,11 +109,11 @@ def _in_the_step_before(one: Raised, evidence: Evidence) -> bool:
     )
 
 
-def _candidate_of_hit(hit: Hit, seen: set[str], evidence: Evidence, raised: int | None) -> Candidate:
-    """`raised`: the offset of the first exception that no record covers."""
+def _candidate_of_hit(hit: Hit, seen: set[str], evidence: Evidence, first_raised: int | None) -> Candidate:
+    """`first_raised`: the offset of the first exception that no record covers."""
     symptom, survived = hit.symptom, _phase_later(hit.start, evidence)
     rank = _KNOWN[symptom.part] + (_GENERIC if symptom.generic else 0)
-    if symptom.part == "end" and raised is not None and raised < hit.start.offset:
+    if symptom.part == "end" and first_raised is not None and first_raised < hit.start.offset:
         rank = _ENDED
     if seen & set(symptom.follows) - {symptom.id}:
         rank = max(rank, _FOLLOWS) + (_FOLLOWS_TOO if rank >= _FOLLOWS else 0)

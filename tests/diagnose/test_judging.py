@@ -86,7 +86,7 @@ def test_how_a_process_ended_is_the_root_unless_an_exception_before_it_tells_why
 @pytest.mark.parametrize(
     "wrapper",
     [
-        "ray.exceptions.ActorDiedError: The actor died because of an error raised in its creation task, ray::A.__init__()",
+        "ray.exceptions.ActorDiedError: The actor died because of an error raised in its creation task, ray::A.f()",
         "torch.distributed.checkpoint.api.CheckpointException: CheckpointException ranks:dict_keys([0, 1])",
     ],
 )
