@@ -59,8 +59,6 @@ def exception_set_in(text: str, before: Sequence[LogLine]) -> re.Match[str] | No
 
 
 _RAISES = re.compile(r"raise (?P<name>[A-Za-z_][\w.]*)(?:\(\s*[rbfRBF]*(?P<quote>['\"]+)(?P<words>.+?)(?P=quote))?")
-
-
 _LABEL = re.compile(r'(?P<label>.*?) {0,2}File "[^"]+", line \d+')
 
 

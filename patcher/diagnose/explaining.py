@@ -57,8 +57,6 @@ def explain(
     code = next((text.strip() for text in (*texts, place.text) if frame_of(text) is None), "")
     if parts is None and code.startswith("assert "):
         parts = MessageParts("claim", names=(_claim(code),))
-    elif parts is not None and parts.matter == "none":
-        parts = replace(parts, symbol=_asked_of(parts, code))
     remedy = remedy_in(lines)
     if parts is not None and parts.matter == "words" and remedy in words:
         remedy = ""
@@ -69,6 +67,8 @@ def explain(
     at = _innermost(asking) or (_innermost(frames) or frames[-1] if asking else None)
     if parts is not None and parts.matter == "claim":
         at = frames[-1] if frames else None
+    elif parts is not None and parts.matter == "none" and frames and at == frames[-1]:
+        parts = replace(parts, symbol=_asked_of(parts, code))
     caller = next((one for one in reversed(frames) if not one.installed), None)
     speaking = None if complaint and parts is not None and parts.matter == "words" else at
     sentence = _sentence(parts, speaking, versions) if parts is not None else None

@@ -39,14 +39,17 @@ def fixes_for(symptom: Symptom, context: FixContext, line: str = "") -> tuple[Of
     return tuple(_prepare_fix(fix, context, words) for fix in allowed)
 
 
+_PLAIN = re.compile(r"[\w.+-]+")
+
+
 def _words(symptom: Symptom, line: str) -> dict[str, str]:
     """What the named groups of the symptom's pattern take from the line: `(?P<module>\\w+)` is MODULE in a command.
 
-    PACKAGE is what is installed to have that module.
+    PACKAGE is what is installed to have that module. Text that means something to a shell is not put into a command.
     """
     for match in symptom.matches if line else ():
-        if (found := re.search(match.line, line, re.IGNORECASE)) is not None:
-            words = {name.upper(): text for name, text in found.groupdict().items() if text}
+        if "(?P<" in match.line and (found := re.search(match.line, line, re.IGNORECASE)) is not None:
+            words = {name.upper(): text for name, text in found.groupdict().items() if text and _PLAIN.fullmatch(text)}
             if "MODULE" in words:
                 words["PACKAGE"] = distribution(words["MODULE"].partition(".")[0])
             return words

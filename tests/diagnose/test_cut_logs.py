@@ -173,3 +173,11 @@ def test_where_all_frames_only_hand_on_nobody_is_named() -> None:
     )
     log = f"{HEAD}{torch}AttributeError: 'Odd' object has no attribute 'y'\n"
     assert sentence(log) == "the program asks an object of Odd for y, which it does not have"
+
+
+def test_the_line_of_code_is_not_of_a_frame_that_only_called_it() -> None:
+    library = '  File "/usr/lib/python3.12/json/decoder.py", line 9, in decode\n    x.update(1)\n'
+    found = sentence(
+        f"{HEAD}{OWN}{FRAME}    decode(y)\n{library}AttributeError: 'NoneType' object has no attribute 'update'\n"
+    )
+    assert found == f"{WHO} asks None for update: what should be there is not"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import pytest
 
@@ -11,6 +12,7 @@ from patcher.diagnose.fixes import FixContext, fixes_for
 from patcher.diagnose.scanner import Scanner
 from patcher.diagnose.verdict import judge
 from patcher.records.symptom_parse import load_symptoms
+from tests.diagnose.diagnosed import symptom
 
 SYMPTOMS = load_symptoms()
 
@@ -36,13 +38,13 @@ def test_a_command_names_the_package_that_the_line_names(module: str, package: s
 
 
 def test_without_a_line_the_word_stands_for_itself() -> None:
-    symptom = next(one for one in SYMPTOMS if one.id == "module-missing")
-    assert fixes_for(symptom, FixContext({}))[0].commands == ("python3 -m pip install PACKAGE",)
+    missing = next(one for one in SYMPTOMS if one.id == "module-missing")
+    assert fixes_for(missing, FixContext({}))[0].commands == ("python3 -m pip install PACKAGE",)
 
 
 def test_what_a_line_holds_is_quoted_for_the_shell() -> None:
-    symptom = next(one for one in SYMPTOMS if one.id == "module-missing")
-    (command,) = fixes_for(symptom, FixContext({}), "ModuleNotFoundError: No module named 'pkg_resources'")[0].commands
+    missing = next(one for one in SYMPTOMS if one.id == "module-missing")
+    (command,) = fixes_for(missing, FixContext({}), "ModuleNotFoundError: No module named 'pkg_resources'")[0].commands
     assert command == "python3 -m pip install 'setuptools<81'"
 
 
@@ -58,3 +60,11 @@ def test_a_known_failure_says_too_who_asks_for_what() -> None:
 
 def test_a_known_failure_whose_message_tells_no_more_says_no_more() -> None:
     assert root("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n").explanation is None
+
+
+@pytest.mark.parametrize(("taken", "command"), [("a-b", "make a-b"), ("$(reboot)", "make NAME"), ("a b", "make NAME")])
+def test_what_means_something_to_a_shell_is_not_put_into_a_command(taken: str, command: str) -> None:
+    asked = symptom("asked", "lacks (?P<name>.+)$")
+    fix = replace(asked.fixes[0], run="make NAME")
+    (offer,) = fixes_for(replace(asked, fixes=(fix,)), FixContext({}), f"it lacks {taken}")
+    assert offer.commands == (command,)
