@@ -212,7 +212,9 @@ def judge(
     ]
     found = candidates(evidence, hits)
     if not found:
-        found = _candidates_of_cut_traceback(evidence) or _candidates_of_complaints(evidence, ended)
+        # The rest of a traceback may be on its way into a log that is still being written.
+        cut = _candidates_of_cut_traceback(evidence) if ended or silent is not False else []
+        found = cut or _candidates_of_complaints(evidence, ended)
     stalls = _stalls(evidence, hits, found, silent) if silent is not False and not ended else []
     verdict: Verdict
     if any(not one.survived and (one.symptom is None or one.symptom.kind == "failure") for one in found):

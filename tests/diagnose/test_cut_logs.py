@@ -181,3 +181,14 @@ def test_the_line_of_code_is_not_of_a_frame_that_only_called_it() -> None:
         f"{HEAD}{OWN}{FRAME}    decode(y)\n{library}AttributeError: 'NoneType' object has no attribute 'update'\n"
     )
     assert found == f"{WHO} asks None for update: what should be there is not"
+
+
+@pytest.mark.parametrize(
+    ("ended", "silent", "verdict"),
+    [(None, None, "failed"), (None, False, "running"), (True, False, "failed"), (None, True, "failed")],
+)
+def test_a_log_that_is_being_written_may_still_get_the_rest_of_a_traceback(
+    ended: bool | None, silent: bool | None, verdict: str
+) -> None:
+    evidence = Scanner(()).scan([("run.log", io.BytesIO(f"{HEAD}{OWN}{FRAME}    assert x\n".encode()))])
+    assert judge(evidence, FixContext({}), ended=ended, silent=silent).verdict == verdict

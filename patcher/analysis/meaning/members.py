@@ -434,7 +434,8 @@ MODULE_NAMES = frozenset({
 # fmt: on
 
 
-_IS_OTHER = re.compile(rb"\bself\.$|(?:^|[^\w.])(?:torch|numpy|np|transformers|ray|triton)\.[\w.]*\b[A-Z]\w*\.$")
+_ON_NO_LAYER = re.compile(rb"\bself\.$|(?:^|[^\w.])(?:torch|numpy|np|transformers|ray|triton)\.[\w.]*\b[A-Z]\w*\.$")
+"""Before the name that is set: on `self`, or on a class of another package."""
 
 
 def registered(text: TextIndex, name: str) -> bool:
@@ -451,6 +452,6 @@ def registered(text: TextIndex, name: str) -> bool:
                 return True
         # `layer.name = ...`, set on a layer from outside. `torch.Tensor.name = ...` is no such: no class that is known
         # to lack the name inherits from another package's.
-        elif before.endswith(b".") and after[:1] == b"=" and after[1:2] != b"=" and not _IS_OTHER.search(before):
+        elif before.endswith(b".") and after[:1] == b"=" and after[1:2] != b"=" and not _ON_NO_LAYER.search(before):
             return True
     return False
