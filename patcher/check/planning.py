@@ -44,4 +44,6 @@ def plan_on_tree(session: Session, request: Request, inputs: PlanInputs, *, else
         return Causes(session.tree.root, base, inputs.environment, elsewhere=elsewhere)
 
     known = replace(inputs, remaining=lambda record: causes().remaining(record), newest=newest_tried())
-    return plan_apply(session.records, request, known)
+    plan = plan_apply(session.records, request, known)
+    session.keep_answers()
+    return plan

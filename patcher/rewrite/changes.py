@@ -224,7 +224,12 @@ def _replaced(source: Source, pieces: Sequence[tuple[CSTNode, int, int, str]]) -
         before = sum(more for _, end, more in shifts if end <= a)
         inside = sum(more for start, end, more in shifts if a <= start and end <= b)
         spans[id(changer.made[key]) if key in changer.made else key] = (a + before, b + before + inside)
-    return Source(text, module, spans)
+    replaced = [
+        (block.body[first:last], nodes)  # type: ignore[attr-defined]
+        for block, *_ in {id(piece[0]): piece for piece in pieces}.values()
+        for first, last, nodes in by_block[id(block)]
+    ]
+    return Source(text, module, spans, index=source.index.replaced(replaced, changer.made))
 
 
 def _in_place(

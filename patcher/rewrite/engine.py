@@ -17,6 +17,7 @@ from patcher.rewrite.edits import (
     SetValue,
     SyntaxEdit,
 )
+from patcher.rewrite.excerpt import excerpt_for, excerpts_with
 from patcher.rewrite.hand_made import markers_of_effect
 from patcher.rewrite.lines import rewrite_hunk
 from patcher.rewrite.locating import locate
@@ -24,10 +25,10 @@ from patcher.rewrite.marker import line_markers, marker_pattern
 from patcher.rewrite.matching import find
 from patcher.rewrite.nearest import nearest
 from patcher.rewrite.outcome import AlreadyDone, AnchorAmbiguous, AnchorMissing, Outcome, Rewritten, Unparseable
-from patcher.rewrite.pattern import pattern
+from patcher.rewrite.pattern import Pattern, pattern
 from patcher.rewrite.removed import commented_out
 from patcher.rewrite.sites import Sites, settle
-from patcher.rewrite.source import Source, parse
+from patcher.rewrite.source import Source, known, parse
 from patcher.rewrite.syntax import Scope
 from patcher.rewrite.values import rewrite_value
 
@@ -45,6 +46,14 @@ def rewrite(source: str, edit: Edit, mark: Mark, *, may_touch: frozenset[str] = 
         return rewrite_hunk(source, edit, mark, may_touch)
     if isinstance(edit, (SetValue, SetRequirement)):
         return rewrite_value(source, edit, mark, may_touch)
+    if not known(source) and (part := excerpt_for(source, edit)):
+        outcome = part.of_whole(source, _rewrite(part.text, edit, mark, may_touch))
+        if outcome is not None:
+            return outcome
+    return _rewrite(source, edit, mark, may_touch)
+
+
+def _rewrite(source: str, edit: SyntaxEdit, mark: Mark, may_touch: frozenset[str]) -> Outcome:
     code = parse(source)
     if isinstance(code, Unparseable):
         return code
@@ -99,6 +108,14 @@ def matches(source: str, wanted: str) -> tuple[int, ...]:
     read = pattern(wanted)
     if not all(name in source for name in read.names):
         return ()
+    # Several statements may stand beside each other at the top level, and a class has members.
+    alone = len(read.body) == 1 and not isinstance(read.body[0], cst.BaseCompoundStatement)
+    if alone and not known(source) and (parts := excerpts_with(source, read.names)) is not None:
+        return tuple(part.line(line) for part in parts for line in _matches(part.text, read))
+    return _matches(source, read)
+
+
+def _matches(source: str, read: Pattern) -> tuple[int, ...]:
     code = parse(source)
     if isinstance(code, Unparseable):
         return ()

@@ -7,8 +7,9 @@ libcst's metadata would tell the same and more. Its providers of positions and p
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 
@@ -90,13 +91,61 @@ class Trace(CodegenState):
         return self
 
 
+@dataclass(frozen=True, slots=True)
+class Index:
+    """Some nodes and all below them, in the order of the text, and every node's parent by the node's id."""
+
+    nodes: list[CSTNode]
+    parents: dict[int, CSTNode]
+
+    @classmethod
+    def of(cls, tops: Sequence[CSTNode]) -> Index:
+        nodes: list[CSTNode] = []
+        parents: dict[int, CSTNode] = {}
+        stack = [*reversed(tops)]
+        while stack:
+            node = stack.pop()
+            nodes.append(node)
+            below = children(node)
+            for one in below:
+                parents[id(one)] = node
+            stack += reversed(below)
+        return cls(nodes, parents)
+
+    def replaced(
+        self, pieces: Iterable[tuple[Sequence[CSTNode], Sequence[CSTNode]]], made: Mapping[int, CSTNode]
+    ) -> Index:
+        """The same with statements that follow one another replaced by others, piece by piece.
+
+        `made` has the new nodes around them by the id of the old. Only these and the statements are walked through.
+        """
+        nodes = [made.get(id(node), node) for node in self.nodes]
+        parents = dict(self.parents)
+        for old, new in pieces:
+            first = nodes.index(old[0])
+            inside = Index.of(new)
+            nodes[first : first + len(Index.of(old).nodes)] = inside.nodes
+            parents |= inside.parents
+        for node in made.values():
+            for one in children(node):
+                parents[id(one)] = node
+        return Index(nodes, parents)
+
+
 class Source:
     """One text and its tree. Never changed."""
 
     def __init__(
-        self, text: str, module: cst.Module, spans: dict[int, tuple[int, int]], trace: Trace | None = None
+        self,
+        text: str,
+        module: cst.Module,
+        spans: dict[int, tuple[int, int]],
+        trace: Trace | None = None,
+        index: Index | None = None,
     ) -> None:
         self.text, self.module, self.spans = text, module, spans
+        if index is not None:
+            self.index = index
         self.newline = module.default_newline
         self._trace = trace
 
@@ -122,28 +171,18 @@ class Source:
         return self.text[self.starts[number - 1] : stop]
 
     @cached_property
-    def _index(self) -> tuple[list[CSTNode], dict[int, CSTNode]]:
-        nodes: list[CSTNode] = []
-        parents: dict[int, CSTNode] = {}
-        stack: list[CSTNode] = [self.module]
-        while stack:
-            node = stack.pop()
-            nodes.append(node)
-            below = children(node)
-            for one in below:
-                parents[id(one)] = node
-            stack += reversed(below)
-        return nodes, parents
+    def index(self) -> Index:
+        return Index.of([self.module])
 
     @property
     def parents(self) -> dict[int, CSTNode]:
         """Every node's parent, by the node's id."""
-        return self._index[1]
+        return self.index.parents
 
     @property
     def everything(self) -> list[CSTNode]:
         """Every node, in the order of the text."""
-        return self._index[0]
+        return self.index.nodes
 
     def nodes(self, scopes: Sequence[Scope]) -> list[CSTNode]:
         """The nodes below some scopes, in order."""
@@ -233,6 +272,11 @@ def parse(text: str) -> Source | Unparseable:
         found = _parsed(text)
     remember(text, found)
     return found
+
+
+def known(text: str) -> bool:
+    """Whether a text is in memory."""
+    return text.removeprefix("\ufeff") in _known
 
 
 def remember(text: str, source: Source | Unparseable) -> None:

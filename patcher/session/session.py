@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from patcher.plan.own_imports import TreeLookup
     from patcher.records.model import Record
     from patcher.records.symptoms import Symptom
+    from patcher.session.symbol_answers import SymbolAnswers
 
 NAME_IT = phrase("name the interpreter that trains: --python, or python = in uky-patch.toml")
 
@@ -244,19 +245,25 @@ class Session:
         """Look a dotted symbol up in the package that is installed, or in the sources of the version assumed."""
         if self.given_lookup is not None:
             return self.given_lookup
-        indexes: dict[str, Symbols | None] = {}
 
         def ask(symbol: str) -> bool | None:
-            from patcher.analysis.symbols import Symbols
-
             package = symbol.partition(".")[0]
-            if package not in indexes:
-                folder = self._package_folder(package)
-                indexes[package] = Symbols(folder) if folder is not None else None
-            index = indexes[package]
-            return index.has(symbol) if index is not None else None
+            if package not in self._answers:
+                self._answers[package] = self._answers_of(package)
+            answers = self._answers[package]
+            return answers.has(symbol) if answers is not None else None
 
         return ask
+
+    @cached_property
+    def _answers(self) -> dict[str, SymbolAnswers | None]:
+        """What `lookup` has asked, by package; None for one that is not there to ask."""
+        return {}
+
+    def keep_answers(self) -> None:
+        """Keep what `lookup` has found in the sources of releases for the next command."""
+        for answers in filter(None, self._answers.values()):
+            answers.keep()
 
     @cached_property
     def tree_has(self) -> TreeLookup:
@@ -275,10 +282,14 @@ class Session:
 
         return ask
 
-    def _package_folder(self, package: str) -> Path | None:
+    def _answers_of(self, package: str) -> SymbolAnswers | None:
+        from patcher.session.symbol_answers import SymbolAnswers
+
         installed = self.environment.packages.get(package.replace("_", "-"))
-        if installed is None or installed.origin != "assumed":
-            return installed.location if installed is not None else None
+        if installed is None:
+            return None
+        if installed.origin != "assumed":
+            return SymbolAnswers(installed.location, lasting=False) if installed.location is not None else None
         from patcher.packages.releases import sources
         from patcher.terminal.progress import progress
 
@@ -286,4 +297,4 @@ class Session:
             folder = sources(installed.name, installed.version, progress=progress) / package
         except ReleaseError:
             return None
-        return folder if folder.is_dir() else None
+        return SymbolAnswers(folder, lasting=True) if folder.is_dir() else None

@@ -11,6 +11,7 @@ import pytest
 from patcher.packages import releases
 from tests.machines import Machine
 from tests.migrate.toys import bring, cargo, contents, git, there, write
+from tests.tools import needs
 
 pytestmark = pytest.mark.network
 
@@ -76,6 +77,7 @@ def test_what_git_tracks_arrives_and_the_hosts_own_survives(reachable: Machine, 
     assert contents(canary) == {"bird": b"bird\n"}
 
 
+@needs("rsync")
 def test_rsyncs_own_filter_would_drop_tracked_files(checkout: Path, tmp_path: Path) -> None:
     subprocess.run(["rsync", "-a", "--filter=:- .gitignore", f"{checkout}/", f"{tmp_path}/by_rsync/"], check=True)
     by_rsync = contents(tmp_path / "by_rsync")
