@@ -10,7 +10,7 @@ from bench.diagnosis.labels import Label
 from patcher.diagnose.diagnosis import UNKNOWN
 from patcher.diagnose.fixes import FixContext
 from patcher.diagnose.scanner import Scanner
-from patcher.diagnose.verdict import judge
+from patcher.diagnose.verdict import diagnosis_of
 from patcher.records.symptom_parse import load_symptoms
 
 _LAST = re.compile(r"Error|Exception")
@@ -87,7 +87,7 @@ BASELINES: dict[str, Callable[[Label], Answer]] = {
 def _diagnosed(scanner: Scanner, label: Label) -> Answer:
     with label.log.open("rb") as stream:
         evidence = scanner.scan([(label.log.name, stream)])
-    answer = judge(evidence, FixContext({**evidence.versions, **label.assume}))
+    answer = diagnosis_of(evidence, FixContext({**evidence.versions, **label.assume}))
     root, cascade = answer.root, tuple(one.id for one in answer.findings if one.role == "cascade")
     if root is None:
         unexplained = UNKNOWN if answer.verdict in ("failed", "stalled") else ""

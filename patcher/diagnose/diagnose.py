@@ -36,7 +36,7 @@ from patcher.diagnose.log_files import (
 )
 from patcher.diagnose.log_stream import STANDARD_INPUT, NoTextError, open_log
 from patcher.diagnose.scanner import Scanner
-from patcher.diagnose.verdict import judge
+from patcher.diagnose.verdict import diagnosis_of
 from patcher.errors import UkyError, UsageError
 from patcher.i18n import Phrase, phrase
 from patcher.logs.agent.writers import writers
@@ -145,16 +145,16 @@ def judge_logs(
 ) -> Diagnosis:
     """What logs of one run come to, with the fixes that count for the versions and the tree at hand.
 
-    `installed`: where the run was; what is installed here by default. `ended`, `silent`: as `judge` has them.
+    `installed`: where the run was; what is installed here by default. `ended`, `silent`: as `diagnosis_of` has them.
     """
     evidence = merge_evidence(parts)
     silent = _is_silent(log, evidence) if silent is None else silent
     context = FixContext(_versions(session, evidence, installed), log=log if _is_plain_file(log) else "")
-    found = judge(evidence, context, ended=ended, silent=silent)
+    found = diagnosis_of(evidence, context, ended=ended, silent=silent)
     if any(offer.patch for finding in found.findings for offer in finding.fixes):
         root = str(session.root_option) if session.root_option is not None else ""
         context = replace(context, outcomes=_record_outcomes(session, context.versions), root=root)
-        found = judge(evidence, context, ended=ended, silent=silent)
+        found = diagnosis_of(evidence, context, ended=ended, silent=silent)
     return found
 
 

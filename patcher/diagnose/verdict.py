@@ -1,6 +1,6 @@
 """Evidence → diagnosis: rank what may have ended the run, and judge the verdict.
 
-`candidates` ranks symptoms and exceptions as root causes, and `judge` makes the diagnosis of them.
+`candidates` ranks symptoms and exceptions as root causes, and `diagnosis_of` makes the diagnosis of them.
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ _COMPLAINT = 4
 """Telling lines from the end in which an error that is no exception ends a run: shells and srun add one or two more."""
 
 
-def judge(
+def diagnosis_of(
     evidence: Evidence, context: FixContext, *, ended: bool | None = None, silent: bool | None = None
 ) -> Diagnosis:
     """What a log comes to.

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from patcher.errors import CutError, HostError, LoginError, UnreachableError
 from patcher.i18n import Phrase, language, phrase, show
 from patcher.jobs.control import all_jobs, tail
-from patcher.jobs.job import Job, Usage, Verdict, job_of, judge
+from patcher.jobs.job import Job, Usage, Verdict, job_of, verdict_of
 from patcher.logs.lines import Line, Lines
 from patcher.logs.milestones import FIRST_SEEN, LAST_SEEN, Milestones, Phase
 from patcher.profiles.phase_durations import USUAL_SECONDS
@@ -97,7 +97,7 @@ class LogReader:
 
     def verdict(self) -> Verdict:
         """The verdict on what has been read so far. A redacted text is shown in it."""
-        return judge(self._job, self._milestones, self.offset, self._redactor)
+        return verdict_of(self._job, self._milestones, self.offset, self._redactor)
 
     def _on_event(self, event: Mapping[str, Any], body: bytes) -> None:
         if event.get("cut"):

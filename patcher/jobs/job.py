@@ -145,7 +145,7 @@ FULL = 1 << 20
 """Bytes below which a disk counts as full: a log grows by more in a minute."""
 
 
-def judge(job: Job, milestones: Milestones, offset: int, redactor: Redactor) -> Verdict:
+def verdict_of(job: Job, milestones: Milestones, offset: int, redactor: Redactor) -> Verdict:
     """The verdict on a job from how it ended and what the first `offset` bytes of its log say."""
     kind, detail = _kind_and_detail(job, milestones)
     telling = milestones.telling if kind in ("failed", "lost") else None

@@ -6,7 +6,7 @@ The way of the data:
    wanted one (`control.start`). The agent's `starting` makes the job's folder and starts `runner`, which outlives the
    connection.
 2. `follow_and_keep` reads the log from the host (`follow_log.LogReader`) and tells milestones, until the job has ended.
-3. `job.judge` makes the verdict of the end and the milestones. The configuration of a job that worked is kept.
+3. `job.verdict_of` makes the verdict of the end and the milestones. The configuration of a job that worked is kept.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from patcher.rewrite.outcome import (
 )
 
 
-def judge(
+def outcome_of(
     record: Record, done: Replayed, needed: Applicability, inputs: PlanInputs, known: Applied | None
 ) -> RecordOutcome:
     tampered = [result for result in done.results if inputs.files[result.edit.file].tampered]

@@ -11,7 +11,7 @@ from dataclasses import replace
 from patcher.i18n import Phrase, Phrases, phrase
 from patcher.plan.applicability import Applicability, applicability
 from patcher.plan.inputs import PlanInputs, Request, belongs, workspace_of
-from patcher.plan.judging import judge, places, tampered_outcome
+from patcher.plan.judging import outcome_of, places, tampered_outcome
 from patcher.plan.outcome import FAILED, Applied, FilePlan, Plan, RecordOutcome, Spot
 from patcher.plan.replay import Missing, Workspace, on_other, predecessors
 from patcher.records.load import as_applied, in_order
@@ -54,7 +54,7 @@ def plan_apply(records: Sequence[Record], request: Request, inputs: PlanInputs) 
             detail = phrase("{file} is not in this tree", file=record.files[0])
             outcomes.append(RecordOutcome(record.id, "not-needed", detail, record.files))
             continue
-        outcome = judge(record, done, needed, inputs, known)
+        outcome = outcome_of(record, done, needed, inputs, known)
         skipped = [one.id for one in outcomes if one.skipped and one.id in earlier[record.id]]
         outcomes.append(_after_skipped(outcome, skipped) if skipped else outcome)
     plans = _file_plans(workspace, (*workspace.order, *sorted(withdrawn)))

@@ -27,7 +27,7 @@ from patcher.diagnose.fixes import FixContext
 from patcher.diagnose.log_files import advise_logs_near, logs_near, no_log_error
 from patcher.diagnose.log_stream import is_packed, open_log
 from patcher.diagnose.scanner import Scanner
-from patcher.diagnose.verdict import judge
+from patcher.diagnose.verdict import diagnosis_of
 from patcher.errors import UsageError
 from patcher.i18n import NOTHING, Phrase, Phrases, phrase
 from patcher.jobs.agent import processes
@@ -68,7 +68,7 @@ def diagnose_log(
     for _, stream in files:
         stream.close()
     log = files[-1][0] if files and Path(files[-1][0]).is_file() else ""
-    found = judge(evidence, FixContext({**evidence.versions, **versions}, log=log), ended=ended, silent=silent)
+    found = diagnosis_of(evidence, FixContext({**evidence.versions, **versions}, log=log), ended=ended, silent=silent)
     return replace(found, notes=scanner.notes)
 
 

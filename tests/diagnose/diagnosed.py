@@ -10,7 +10,7 @@ from patcher.diagnose.diagnosis import Diagnosis
 from patcher.diagnose.fixes import FixContext
 from patcher.diagnose.log_stream import SIZE
 from patcher.diagnose.scanner import Scanner
-from patcher.diagnose.verdict import judge
+from patcher.diagnose.verdict import diagnosis_of
 from patcher.records.symptom_parse import parse_symptom
 from patcher.records.symptoms import Symptom
 
@@ -73,7 +73,7 @@ def diagnosed(
 ) -> Diagnosis:
     content = log.encode() if isinstance(log, str) else log
     evidence = scanner().scan([("run.log", io.BytesIO(content))], size)
-    return judge(evidence, FixContext(evidence.versions), ended=ended, silent=silent)
+    return diagnosis_of(evidence, FixContext(evidence.versions), ended=ended, silent=silent)
 
 
 def root(found: Diagnosis) -> tuple[str, int] | None:

@@ -9,7 +9,7 @@ import pytest
 from patcher.diagnose.diagnosis import Diagnosis
 from patcher.diagnose.fixes import FixContext
 from patcher.diagnose.scanner import Scanner
-from patcher.diagnose.verdict import judge
+from patcher.diagnose.verdict import diagnosis_of
 from patcher.records.symptom_parse import load_symptoms
 
 FRAME = '  File "/opt/venv/lib/python3.12/site-packages/mbridge/models/qwen.py", line 104, in name_of\n'
@@ -19,7 +19,7 @@ WHO = "mbridge (mbridge/models/qwen.py:104)"
 
 
 def diagnosed(log: str) -> Diagnosis:
-    return judge(Scanner(()).scan([("run.log", io.BytesIO(log.encode()))]), FixContext({}))
+    return diagnosis_of(Scanner(()).scan([("run.log", io.BytesIO(log.encode()))]), FixContext({}))
 
 
 def sentence(log: str) -> str:
@@ -149,7 +149,7 @@ def test_a_piece_of_a_log_that_ends_at_a_bar_that_moves_stands_still_for_nobody(
     log = f"{'INFO 01-02 10:00:00 [core.py:58] Initializing a V1 LLM engine' + chr(10)}" * before
     log += f"Capturing CUDA graphs (decode, FULL):  {bar}\n"
     evidence = Scanner(load_symptoms()).scan([("run.log", io.BytesIO(log.encode()))])
-    assert judge(evidence, FixContext({}), silent=silent).verdict == verdict
+    assert diagnosis_of(evidence, FixContext({}), silent=silent).verdict == verdict
 
 
 def test_a_traceback_without_a_header_may_be_set_in_as_a_whole() -> None:
@@ -191,4 +191,4 @@ def test_a_log_that_is_being_written_may_still_get_the_rest_of_a_traceback(
     ended: bool | None, silent: bool | None, verdict: str
 ) -> None:
     evidence = Scanner(()).scan([("run.log", io.BytesIO(f"{HEAD}{OWN}{FRAME}    assert x\n".encode()))])
-    assert judge(evidence, FixContext({}), ended=ended, silent=silent).verdict == verdict
+    assert diagnosis_of(evidence, FixContext({}), ended=ended, silent=silent).verdict == verdict

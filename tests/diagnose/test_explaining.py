@@ -21,7 +21,7 @@ from patcher.diagnose.fixes import FixContext
 from patcher.diagnose.known_issues import FILE, known_issues, normalised, read
 from patcher.diagnose.nearest_keys import nearest_keys
 from patcher.diagnose.scanner import Scanner
-from patcher.diagnose.verdict import judge
+from patcher.diagnose.verdict import diagnosis_of
 from tests.diagnose.diagnosed import symptom
 
 HEAD = "Traceback (most recent call last):\n"
@@ -31,7 +31,7 @@ LIBRARY = '  File "/opt/venv/lib/python3.12/site-packages/mbridge/core/util.py",
 
 def diagnosed(log: str, *symptoms: object, **versions: str) -> Diagnosis:
     evidence = Scanner(symptoms).scan([("run.log", io.BytesIO(log.encode()))])  # type: ignore[arg-type]
-    return judge(evidence, FixContext(versions))
+    return diagnosis_of(evidence, FixContext(versions))
 
 
 def explained(message: str, frames: str = OWN + LIBRARY, **versions: str) -> Explanation:

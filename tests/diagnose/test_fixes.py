@@ -10,7 +10,7 @@ import pytest
 from patcher.diagnose.diagnosis import Diagnosis, Finding
 from patcher.diagnose.fixes import FixContext, fixes_for
 from patcher.diagnose.scanner import Scanner
-from patcher.diagnose.verdict import judge
+from patcher.diagnose.verdict import diagnosis_of
 from patcher.records.symptom_parse import load_symptoms
 from tests.diagnose.diagnosed import symptom
 
@@ -18,7 +18,7 @@ SYMPTOMS = load_symptoms()
 
 
 def diagnosed(log: str) -> Diagnosis:
-    return judge(Scanner(SYMPTOMS).scan([("run.log", io.BytesIO(log.encode()))]), FixContext({}))
+    return diagnosis_of(Scanner(SYMPTOMS).scan([("run.log", io.BytesIO(log.encode()))]), FixContext({}))
 
 
 def root(log: str) -> Finding:

@@ -8,7 +8,7 @@ import pytest
 
 from patcher.diagnose.fixes import FixContext
 from patcher.diagnose.scanner import Scanner
-from patcher.diagnose.verdict import judge
+from patcher.diagnose.verdict import diagnosis_of
 from tests.diagnose.diagnosed import LOGS, TRACEBACK, diagnosed, healthy, root, symptom, unfinished
 
 STEP = "(TaskRunner pid=9) step:{0} - actor/pg_loss:0.1 - actor/grad_norm:1.0\n"
@@ -74,7 +74,7 @@ def test_how_a_process_ended_is_the_root_unless_an_exception_before_it_tells_why
     peer = symptom("peer-closed", "peer closed", part="effect")
 
     def named(log: str) -> str:
-        found = judge(Scanner((killed, peer)).scan([("run.log", io.BytesIO(log.encode()))]), FixContext({})).root
+        found = diagnosis_of(Scanner((killed, peer)).scan([("run.log", io.BytesIO(log.encode()))]), FixContext({})).root
         assert found is not None
         return found.id
 
@@ -278,7 +278,7 @@ def test_the_phase_is_the_one_that_was_about_to_begin_where_the_symptom_belongs_
     for phases, phase in (("[]", "actor"), ('["rollout"]', "rollout"), ('["loop"]', "actor"), ('["actor"]', "actor")):
         one = symptom("engine", "no engine today", more=f"phase = {phases}")
         evidence = Scanner([one]).scan([("log", io.BytesIO((begun + "no engine today\n").encode()))])
-        assert judge(evidence, FixContext()).phase == phase
+        assert diagnosis_of(evidence, FixContext()).phase == phase
 
 
 def test_a_warning_of_nccl_ends_a_run_where_nccl_handed_an_error_up() -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from patcher.jobs.agent import folder, queued
-from patcher.jobs.follow_log import judge
+from patcher.jobs.follow_log import verdict_of
 from patcher.jobs.job import Verdict, job_of
 from patcher.logs.milestones import Milestones
 from patcher.remote.agent import slurm
@@ -75,7 +75,7 @@ def verdict(at: Path) -> Verdict:
     """What a user is told."""
     state = folder.look(str(at))
     assert state["queue"]["id"] == "7"
-    return judge(job_of(state), Milestones(), 0, Redactor())
+    return verdict_of(job_of(state), Milestones(), 0, Redactor())
 
 
 # Slurm's SIGTERM may come to the job first, and a training may make an exit code of it.
