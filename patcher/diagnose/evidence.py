@@ -101,6 +101,8 @@ class Evidence:
     """The first and the last ones."""
     wait: Hit | None = None
     """The symptom of which the log's last words are the sign, where it ends without an end."""
+    stood: Hit | None = None
+    """The same of the words before somebody ended the run from outside; of a single log."""
     trends: list[Hit] = field(default_factory=list)
     phase: Phase | None = None
     spans: Mapping[Phase, float] = field(default_factory=dict)

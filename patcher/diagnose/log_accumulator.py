@@ -163,6 +163,7 @@ class LogAccumulator:
         self._versions: dict[str, str] = {}
         self._ends: dict[str, tuple[int, int]] = {}
         self._closed: LogLine | None = None
+        self._stood: Hit | None = None
         self._headers: set[int] = set()
         self._endings: set[int] = set()
         self._stages: dict[int, Phase] = {}
@@ -217,6 +218,7 @@ class LogAccumulator:
         found.unfinished = unfinished(found.last) if found.last else None
         if found.finished is None:
             found.wait = self._waits.found(found.last)
+            found.stood = self._stood
         return found
 
     def _add_hit(self, sign: Sign, line: MatchedLine) -> None:
@@ -225,6 +227,8 @@ class LogAccumulator:
         if hit is None:
             hit = self._hits[symptom.id] = Hit(symptom, place, place, 0, self.run.step or 0)
         hit.last, hit.count = place, hit.count + 1
+        if symptom.part == "end" and (self._stood is None or self._stood.first.offset < self.run.progress):
+            self._stood = self._waits.found([one for one in line.around(_BEFORE, 0) if one.number < place.number])
         if hit.since is None or hit.since.offset < self.run.progress or _is_source_line(hit.since, place):
             hit.since, hit.weight = place, sign.weight
             hit.phase = later_phase(self.run.phase, self._stages.get(line.offset))

@@ -34,6 +34,9 @@ _ASIDE = 1.6
 """At best, for what a process says that only keeps house."""
 _ENDED = 1.2
 """Of an end as it is seen from outside, `Killed`, where an exception before it that no record covers tells more."""
+_STOOD = 300
+"""Seconds in one phase from which on a run stood still, where its last words are known as those of one that waits. A guess:
+ten times what the configuration takes, and more than most phases before the first step do."""
 _GENERIC = 0.5
 """Added for a record of many causes: after a specific one, before an exception that no record covers."""
 _SURVIVED = 1.5
@@ -89,7 +92,7 @@ def candidates(evidence: Evidence, hits: Sequence[Hit]) -> list[Candidate]:
             _candidate_of_exception(one, evidence, bad) for one in evidence.raised if _in_the_step_before(one, evidence)
         ]
     found.sort(key=lambda one: (one.rank, one.place.offset, -one.weight))
-    return [*_announcement_before(found), *found]
+    return [*_announcement_before(found), *_stood_before(found, evidence), *found]
 
 
 def _counts(place: LogLine, evidence: Evidence) -> bool:
@@ -152,6 +155,17 @@ def _announcement_before(found: Sequence[Candidate]) -> list[Candidate]:
         if _WRONG.search(stripped.text):
             return [Candidate(_SILENT, place, 1, survived=False, phase=first.phase, about=first.about)]
     return []
+
+
+def _stood_before(found: Sequence[Candidate], evidence: Evidence) -> list[Candidate]:
+    """What a run waited for that stood still until somebody ended it: `timeout`, a scheduler, a hand."""
+    stood = evidence.stood
+    if stood is None or not found or found[0].symptom is None or found[0].symptom.part != "end":
+        return []
+    phase = found[0].phase or evidence.phase
+    if phase is None or evidence.spans.get(phase, 0) < _STOOD or not _counts(stood.first, evidence):
+        return []
+    return [Candidate(0, stood.first, 1, survived=False, symptom=stood.symptom, phase=phase, about=stood.around)]
 
 
 def _phase_later(place: LogLine, evidence: Evidence) -> bool:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import io
+from datetime import datetime, timedelta
 
 import pytest
 
 from patcher.diagnose.fixes import FixContext
 from patcher.diagnose.scanner import Scanner
 from patcher.diagnose.verdict import diagnosis_of
-from tests.diagnose.diagnosed import LOGS, TRACEBACK, diagnosed, healthy, root, symptom, unfinished
+from tests.diagnose.diagnosed import LOGS, SYMPTOMS, TRACEBACK, diagnosed, healthy, root, symptom, unfinished
 
 STEP = "(TaskRunner pid=9) step:{0} - actor/pg_loss:0.1 - actor/grad_norm:1.0\n"
 INNER = f"{TRACEBACK}ValueError: 3 rows, not 4\n"
@@ -288,3 +289,19 @@ def test_a_warning_of_nccl_ends_a_run_where_nccl_handed_an_error_up() -> None:
     found = diagnosed(begun + warned + handed)
     assert (found.verdict, root(found)) == ("failed", ("unknown", 2))
     assert diagnosed(begun + warned).verdict == "running"
+
+
+@pytest.mark.parametrize(("seconds", "cause"), [(400, "barrier"), (100, "killed")])
+def test_a_run_that_stood_still_for_long_until_somebody_ended_it(seconds: int, cause: str) -> None:
+    """What it waited for is told, and that it was ended follows from that; a short wait may be none at all."""
+    killed = symptom("killed", "was told to end", part="end")
+    end = datetime(2026, 3, 1, 10, 0, 5) + timedelta(seconds=seconds)
+    log = (
+        "2026-03-01 10:00:00,000 INFO main.py:3 -- {'actor_rollout_ref': {'actor': {'strategy': 'fsdp'}}}\n"
+        "2026-03-01 10:00:05,000 INFO core.py:12 -- waiting at the barrier\n"
+        f"{end:%Y-%m-%d %H:%M:%S},000 INFO main.py:3 -- was told to end\n"
+    )
+    evidence = Scanner((*SYMPTOMS, killed)).scan([("run.log", io.BytesIO(log.encode()))])
+    found = diagnosis_of(evidence, FixContext(), ended=True)
+    assert [one.symptom.id for one in found.findings if one.symptom] == [cause, "killed"][: 2 if seconds > 300 else 1]
+    assert found.verdict == "failed"
