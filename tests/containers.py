@@ -75,8 +75,8 @@ def why_not() -> str:
 
 
 @contextlib.contextmanager
-def container(name: str = "verl", mounts: Sequence[str] = ()) -> Iterator[Container]:
-    """Make a container. `mounts` are podman's `SOURCE:TARGET[:ro]`."""
+def container(name: str = "verl", mounts: Sequence[str] = (), shared_memory: str = "64m") -> Iterator[Container]:
+    """Make a container. `mounts` are podman's `SOURCE:TARGET[:ro]`; `shared_memory` is the size of its /dev/shm."""
     folder = Path(tempfile.mkdtemp(prefix="uky-", dir="/tmp"))  # podman takes a runroot of 50 characters at most.
     made = Container(name, folder)
     for part in _FOLDERS:
@@ -89,7 +89,19 @@ def container(name: str = "verl", mounts: Sequence[str] = ()) -> Iterator[Contai
     (made.root / "etc/group").write_text("root:x:0:\n")
     volumes = [word for mount in ("/usr:/usr:ro", *mounts) for word in ("--volume", mount)]
     limits = [*_LIMITS, "--network", "none", "--runtime", "runc"]
-    command = [*made.podman, "run", "--detach", "--name", name, *limits, *volumes, "--rootfs", str(made.root)]
+    command = [
+        *made.podman,
+        "run",
+        "--detach",
+        "--name",
+        name,
+        "--shm-size",
+        shared_memory,
+        *limits,
+        *volumes,
+        "--rootfs",
+        str(made.root),
+    ]
     started = subprocess.run([*command, "sleep", "infinity"], capture_output=True, text=True, check=False)
     if started.returncode:
         raise RuntimeError(started.stderr)

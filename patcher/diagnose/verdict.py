@@ -35,7 +35,7 @@ _ASIDE = 1.6
 _ENDED = 1.2
 """Of an end as it is seen from outside, `Killed`, where an exception before it that no record covers tells more."""
 _STOOD = 300
-"""Seconds in one phase from which on a run stood still, where its last words are known as those of one that waits. A guess:
+"""Seconds in one phase from which on a run stood still, where its last words are those of one that waits. A guess:
 ten times what the configuration takes, and more than most phases before the first step do."""
 _GENERIC = 0.5
 """Added for a record of many causes: after a specific one, before an exception that no record covers."""
