@@ -27,7 +27,7 @@ from tests.remote.cutting import Fault
 
 pytestmark = [pytest.mark.network, pytest.mark.hosts]
 
-SEEDS = range(int(os.environ.get("UKY_PATCH_FAULT_SEEDS", "8")))
+SEEDS = range(int(os.environ.get("UKY_PATCH_FAULT_SEEDS", "4")))
 """`UKY_PATCH_FAULT_SEEDS=300 python -m pytest tests/migrate/test_fault_sequences.py -m hosts` runs as many."""
 ROUNDS = 3
 EDITED = ("notes/", "scripts/")

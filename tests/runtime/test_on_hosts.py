@@ -18,10 +18,17 @@ from tests import containers, forks, machines, pythons, slurm
 from tests.conftest import require
 from tests.corpus.making.standing_in import stand_in
 from tests.corpus.making.topics.on_verl import ON_A_CPU, training
+from tests.lanes import ALL_CASES
 from tests.migrate.moving import Mover, Told
 from tests.runtime.running import PLAIN
 
-pytestmark = [pytest.mark.runtime, pytest.mark.network]
+pytestmark = [
+    pytest.mark.runtime,
+    pytest.mark.network,
+    pytest.mark.skipif(
+        not ALL_CASES, reason="each trains for two to three minutes: UKY_PATCH_ALL_CASES=1 make test-runtime"
+    ),
+]
 
 VERL, BUILD = "0.8.0", "0.28.0"
 JOB = """\
