@@ -19,6 +19,8 @@ from patcher.secrets.redacting import Redactor
 
 _LINES = 6
 """How many of the last lines are shown. A guess: a failure's reason is among the last lines, and more hide it."""
+_CUT_SHORT = re.compile(r"^zlib\.error: |^EOFError\b", re.MULTILINE)
+"""What the Python there says of a program that came in part: `zlib.error: Error -5 … incomplete or truncated stream`."""
 _NOISE = re.compile(r"@{5,}.*|\s*|Warning: Permanently added .*|\*\* .*")
 
 
@@ -54,6 +56,12 @@ def connection_error(host: Host, end: ProcessEnd) -> HostError:
             phrase("{host}: the connection stands, and nothing answers", host=host.name),
             cause=end.lines or "a start-up file of the login shell may wait for input, or a disk there may hang",
             advice=phrase("Try it with: {command}", command=host.command("true")),
+        )
+    if _CUT_SHORT.search(end.errors):
+        return CutError(
+            phrase("{host}: the connection was cut", host=host.name),
+            cause=phrase("the agent's program was on its way, and only a part of it came"),
+            advice="Run the command again: it goes on where it stopped.",
         )
     if code == 255 and host.target and not host.here:
         return _ssh_error(host, end)

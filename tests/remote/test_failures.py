@@ -16,6 +16,7 @@ import pytest
 from patcher.errors import CutError, HostError, UnreachableError
 from patcher.remote import agent_program, connection
 from patcher.remote.connection import connect
+from patcher.remote.failures import ProcessEnd, connection_error
 from patcher.remote.host import Host
 from tests.machines import Machine
 
@@ -293,3 +294,11 @@ def test_no_name_reaches_a_shell(reachable: Machine) -> None:
     before = set(os.listdir("."))  # noqa: PTH208
     fails(Host("x", "-oProxyCommand=touch canary"))
     assert set(os.listdir(".")) == before  # noqa: PTH208
+
+
+def test_a_line_that_is_cut_while_the_agents_program_is_sent() -> None:
+    """It is no failure of the login, and what the Python there says of half a program is of no use to anybody."""
+    said = 'Traceback (most recent call last):\n  File "<string>", line 1, in <module>\nzlib.error: Error -5 while decompressing\n'
+    error = connection_error(Host("site", "site"), ProcessEnd(255, said))
+    assert isinstance(error, CutError)
+    assert "only a part of it came" in str(error.cause)
