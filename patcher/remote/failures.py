@@ -20,7 +20,7 @@ from patcher.secrets.redacting import Redactor
 _LINES = 6
 """How many of the last lines are shown. A guess: a failure's reason is among the last lines, and more hide it."""
 _CUT_SHORT = re.compile(r"^zlib\.error: |^EOFError\b", re.MULTILINE)
-"""What the Python there says of a program that came in part: `zlib.error: Error -5 … incomplete or truncated stream`."""
+"""What the Python there says of a program that came in part: `zlib.error: Error -5 … truncated stream`."""
 _NOISE = re.compile(r"@{5,}.*|\s*|Warning: Permanently added .*|\*\* .*")
 
 
