@@ -163,8 +163,8 @@ def _stood_before(found: Sequence[Candidate], evidence: Evidence) -> list[Candid
     if stood is None or not found or found[0].symptom is None or found[0].symptom.part != "end":
         return []
     phase = found[0].phase or evidence.phase
-    if phase is None or evidence.spans.get(phase, 0) < _STOOD or not _counts(stood.first, evidence):
-        return []
+    if phase in (None, "loop") or evidence.spans.get(phase, 0) < _STOOD or not _counts(stood.first, evidence):
+        return []  # The loop lasts as long as all steps: it does not tell how long the last one stood still.
     return [Candidate(0, stood.first, 1, survived=False, symptom=stood.symptom, phase=phase, about=stood.around)]
 
 

@@ -19,8 +19,8 @@ from patcher.secrets.redacting import Redactor
 
 _LINES = 6
 """How many of the last lines are shown. A guess: a failure's reason is among the last lines, and more hide it."""
-_CUT_SHORT = re.compile(r"^zlib\.error: |^EOFError\b", re.MULTILINE)
-"""What the Python there says of a program that came in part: `zlib.error: Error -5 … truncated stream`."""
+_CUT_SHORT = re.compile(r"^zlib\.error: .*incomplete or truncated stream", re.MULTILINE)
+"""What the Python there says of an agent's program that came in part."""
 _NOISE = re.compile(r"@{5,}.*|\s*|Warning: Permanently added .*|\*\* .*")
 
 
@@ -48,7 +48,7 @@ class ProcessEnd:
 
 def connection_error(host: Host, end: ProcessEnd) -> HostError:
     """The error to raise for a process that ended this way."""
-    if end.greeted:
+    if end.greeted or _CUT_SHORT.search(end.errors):
         return _cut_error(host, end)
     code = end.code
     if end.silent:
@@ -56,12 +56,6 @@ def connection_error(host: Host, end: ProcessEnd) -> HostError:
             phrase("{host}: the connection stands, and nothing answers", host=host.name),
             cause=end.lines or "a start-up file of the login shell may wait for input, or a disk there may hang",
             advice=phrase("Try it with: {command}", command=host.command("true")),
-        )
-    if _CUT_SHORT.search(end.errors):
-        return CutError(
-            phrase("{host}: the connection was cut", host=host.name),
-            cause=phrase("the agent's program was on its way, and only a part of it came"),
-            advice="Run the command again: it goes on where it stopped.",
         )
     if code == 255 and host.target and not host.here:
         return _ssh_error(host, end)
@@ -120,7 +114,9 @@ def _client_error(host: Host, end: ProcessEnd) -> HostError:
 def _cut_error(host: Host, end: ProcessEnd) -> CutError:
     code = end.code
     cause: Phrase | str = end.lines
-    if end.silent:
+    if _CUT_SHORT.search(end.errors):
+        cause = "the agent's program was on its way, and only a part of it came"
+    elif end.silent:
         cause = "no sign of life came any more: the host may be asleep, or the network gone"
     elif code is not None and (code < 0 or code > 128) and code != 255:
         number = -code if code < 0 else code - 128

@@ -31,7 +31,7 @@ class SymbolAnswers:
         self._kept: Kept | None = None
         if lasting:
             rooms = Path(__file__).parents[1]
-            code = stamps(rooms / "analysis" / "symbols"), stamps(rooms / "worktree", "python.py")
+            code = stamps(rooms / "analysis"), stamps(rooms / "worktree", "python.py")
             self._kept = Kept("symbols", [__version__, sys.version_info, package, *code], _RELEASES)
         self._answers: dict[str, bool | None] = (self._kept.read() or {}) if self._kept is not None else {}
         self._changed = False

@@ -305,3 +305,19 @@ def test_a_run_that_stood_still_for_long_until_somebody_ended_it(seconds: int, c
     found = diagnosis_of(evidence, FixContext(), ended=True)
     assert [one.symptom.id for one in found.findings if one.symptom] == [cause, "killed"][: 2 if seconds > 300 else 1]
     assert found.verdict == "failed"
+
+
+def test_a_run_in_its_steps_that_somebody_ended_is_told_as_ended() -> None:
+    """The loop lasts as long as all steps, so its time says nothing of how long the last words are ago."""
+    killed = symptom("killed", "was told to end", part="end")
+    log = (
+        "2026-03-01 10:00:00,000 INFO main.py:3 -- {'actor_rollout_ref': {'actor': {'strategy': 'fsdp'}}}\n"
+        + "".join(f"2026-03-01 1{hour}:00:00,000 INFO x -- \n" + STEP.format(hour) for hour in range(1, 5))
+        + "2026-03-01 15:00:05,000 INFO core.py:12 -- waiting at the barrier\n"
+        "2026-03-01 15:00:08,000 INFO main.py:3 -- was told to end\n"
+    )
+    evidence = Scanner((*SYMPTOMS, killed)).scan([("run.log", io.BytesIO(log.encode()))])
+    assert (evidence.phase, evidence.stood is not None) == ("loop", True)
+    found = diagnosis_of(evidence, FixContext(), ended=True).root
+    assert found is not None
+    assert found.symptom is killed

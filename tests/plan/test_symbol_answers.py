@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
+from patcher import api
 from patcher.analysis.symbols import Symbols
+from patcher.packages.releases import wheel
 from patcher.session.symbol_answers import SymbolAnswers
 
 SYMBOLS = {"engine.start": True, "engine.start(port)": True, "engine.stop": False, "engine.run.later": None}
@@ -52,3 +55,13 @@ def test_a_cache_that_is_damaged_is_not_believed(package: Path, tmp_path: Path) 
     [kept] = (tmp_path / "cache" / "symbols").iterdir()
     kept.write_bytes(b"no pickle")
     asked(package, lasting=True)
+
+
+@pytest.mark.network
+def test_a_plan_keeps_what_it_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a release that is assumed; the next plan on any tree takes its answers from there."""
+    shutil.copytree(wheel("verl", "0.6.1") / "verl", tmp_path / "verl")
+    kept: list[SymbolAnswers] = []
+    monkeypatch.setattr(SymbolAnswers, "keep", lambda answers: kept.append(answers))
+    api.plan(tmp_path, assume={"vllm": "0.20.2"})
+    assert any("vllm.v1.serial_utils.run_method" in one._answers for one in kept)
