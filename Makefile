@@ -45,7 +45,7 @@ test: $(READY)  ## All tests but the slow lanes
 	$(PYTEST) -n $(JOBS) -m 'not slow and not hosts and not runtime and not ux'
 
 test-matrix: $(READY)  ## The slow lane: every verl release on every vLLM release, and on disturbed trees
-	$(PYTEST) -n $(JOBS) --timeout 1500 -m slow
+	$(PYTEST) -n $(JOBS) --dist loadgroup --timeout 1500 -m slow
 
 test-crash: $(READY)  ## All crashes and races alone; `make test` runs some of them, the slow lane the rest
 	$(PYTEST) -n $(JOBS) tests/tree/test_crash.py tests/tree/test_race.py

@@ -40,6 +40,18 @@ class Slurm:
         script = ["--exclusive", f"--nodes={NODES}", "--output=/dev/null", f"--wrap=sleep {seconds}"]
         return self.ask("sbatch", "--parsable", *options, *script).strip()
 
+    @contextlib.contextmanager
+    def no_controller(self) -> Iterator[None]:
+        """Slurm answers nobody for as long as this lasts; what runs on the nodes runs on."""
+        daemon = self.daemons["slurmctld"]
+        daemon.terminate()  # Killed, it forgets the jobs of its last seconds.
+        daemon.wait()
+        try:
+            yield
+        finally:
+            self.daemons["slurmctld"] = subprocess.Popen(daemon.args, env={**os.environ, "SLURM_CONF": str(self.conf)})
+            _await(lambda: _answers(self), self)
+
     def clear(self) -> None:
         """No job is left: what a test began is none of the next one's."""
         self.ask("scancel", "--quiet", "--partition=debug")
@@ -152,6 +164,12 @@ def _idle(slurm: Slurm) -> int:
         told = slurm.ask("sinfo", "--noheader", "--Node", "--partition=debug", "--format=%T")
         return sum(state == "idle" for state in told.split())
     return 0
+
+
+def _answers(slurm: Slurm) -> bool:
+    with contextlib.suppress(subprocess.CalledProcessError):
+        return "UP" in slurm.ask("scontrol", "ping")
+    return False
 
 
 def _await(ready: object, slurm: Slurm, within: float = 30.0) -> None:

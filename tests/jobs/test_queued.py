@@ -6,6 +6,7 @@ A real Slurm is in tests/migrate/test_slurm.py.
 from __future__ import annotations
 
 import dataclasses
+import errno
 import json
 import time
 from collections.abc import Callable
@@ -42,6 +43,7 @@ def say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Say:
     programs.mkdir()
     monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
     monkeypatch.setattr(queued, "_asked", {})
+    monkeypatch.setattr(queued, "_searched", {})
 
     def program(name: str, script: str) -> None:
         (programs / name).write_text(f"#!/bin/bash\n{script}\n")
@@ -137,6 +139,45 @@ def test_an_end_that_needs_no_slurm_and_one_that_it_has_forgotten_since(tmp_path
     queued._asked.clear()
     say()
     assert "the time limit" in str(verdict(at).detail)
+
+
+@pytest.mark.parametrize(
+    ("squeue", "state", "number"),
+    [("echo 7", "queued", "7"), ("true", "lost", None), ("echo no controller >&2; exit 1", "starting", None)],
+)
+def test_a_job_whose_number_was_not_noted(
+    tmp_path: Path, say: Say, squeue: str, state: str, number: str | None
+) -> None:
+    """Whoever handed it to sbatch was killed. Where Slurm does not answer, it is not known to be lost."""
+    say("PENDING", "Resources")
+    at = job(tmp_path)
+    (at / "slurm.json").unlink()
+    (at / "batch.sh").write_text("#!/bin/bash\n")
+    program = tmp_path / "slurm/squeue"
+    program.write_text(f"#!/bin/bash\n[[ $* == *--name=uky-{NAME}* ]] && {{ {squeue}; }}\n")
+    program.chmod(0o755)
+    found = folder.look(str(at))
+    assert (found["state"], found.get("slurm")) == (state, number)
+    assert (at / "slurm.json").exists() == (number is not None)
+
+
+def test_a_job_whose_number_cannot_be_noted_is_cancelled(
+    tmp_path: Path, say: Say, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    say("PENDING")
+    at = job(tmp_path)
+    for name, script in {"sbatch": "echo 7", "scancel": f"echo $* >> {tmp_path}/cancelled"}.items():
+        (tmp_path / "slurm" / name).write_text(f"#!/bin/bash\n{script}\n")
+        (tmp_path / "slurm" / name).chmod(0o755)
+
+    def full(path: str, values: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", path)
+
+    monkeypatch.setattr(queued, "write_whole", full)
+    noted = {"argv": ["bash", "job.sh"], "root": "/fork"}
+    with pytest.raises(OSError, match="No space left"):
+        queued.launch(str(at), {"slurm": []}, {"PATH": f"{tmp_path}/slurm:/usr/bin:/bin"}, noted, "job.sh")
+    assert (tmp_path / "cancelled").read_text() == "7\n"
 
 
 def test_a_number_that_names_another_job(tmp_path: Path, say: Say) -> None:

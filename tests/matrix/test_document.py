@@ -12,7 +12,7 @@ from patcher.check.matrix_run import survey_releases
 from patcher.report.documents import MATRIX_DOCUMENTS, asked_in, matrix_document
 from patcher.session.session import Session
 
-pytestmark = [pytest.mark.network, pytest.mark.slow]
+pytestmark = [pytest.mark.network, pytest.mark.slow, pytest.mark.xdist_group("document")]  # One worker: minutes.
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs/matrix.md").read_text(encoding="utf-8")

@@ -18,9 +18,12 @@ from tests.conftest import require
 from tests.lanes import ALL_CASES
 from tests.machines import Machine
 from tests.migrate import moving
+from tests.migrate.cuts import STEPS, WORDS
 from tests.migrate.moving import Mover, Site
 from tests.migrate.test_end_to_end import show
 from tests.preflight.conftest import open_folder, runtime, toy
+from tests.remote import cutting
+from tests.remote.cutting import Fault
 from tests.slurm import Slurm
 
 __all__ = ["open_folder", "runtime", "toy"]
@@ -42,6 +45,7 @@ def login(cluster: Slurm, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     folder = tmp_path_factory.mktemp("login")
     with machines.machine(folder, "login", variables={"SLURM_CONF": str(cluster.conf)}) as made:
         moving.packages(made)
+        _faulty_sbatch(made)
         yield made
         cluster.clear()
 
@@ -52,7 +56,33 @@ def site(cluster: Slurm, login: Machine, tmp_path: Path) -> Iterator[Site]:
     tree = forks.fork(tmp_path / f"fork-{uuid.uuid4().hex[:6]}", small=True)
     (tree / "job.sh").write_text(COUNTS)
     yield Site(login, Mover(tree, tmp_path / "state", login.shims))
+    befall(login, "")
     cluster.clear()
+
+
+FAULTY = """\
+#!/bin/sh
+how=$(cat "${0%/*}/how")
+[ "$how" != killed-before ] || { kill -KILL "$PPID"; exit 1; }
+answer=$(/usr/bin/sbatch "$@") || exit
+case $how in
+killed-after) kill -KILL "$PPID" ;;
+late) echo "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation" >&2; exit 1 ;;
+esac
+echo "$answer"
+"""
+"""The cluster's sbatch, and what may befall who calls it: killed before the job is taken or after, or not answered."""
+
+
+def _faulty_sbatch(login: Machine) -> None:
+    login.do("sh", "-c", 'mkdir tools && printf %s "$0" > tools/sbatch && chmod 755 tools/sbatch', FAULTY)
+    login.do("sh", "-c", "echo 'PATH=\"$HOME/tools:$PATH\"' > .bash_profile")
+    befall(login, "")
+
+
+def befall(login: Machine, how: str) -> None:
+    """What befalls whoever calls sbatch from now on: "" for nothing."""
+    login.do("sh", "-c", 'echo "$0" > tools/how', how)
 
 
 COUNTS = """\
@@ -140,6 +170,108 @@ def test_the_time_limit_a_cancelled_wait_and_options_that_slurm_refuses(cluster:
     assert ended.code == 1, ended.text
     assert "the time limit of" in ended.json["job"]["detail"], ended.text
     assert "second 2" in site.mover.run("job", "logs", "login", "--id", first["id"]).json["text"]
+
+
+def of_ours(cluster: Slurm, blocker: str = "") -> list[str]:
+    """The jobs that wait or run and are none of those that fill the nodes."""
+    return [number for number in cluster.ask("squeue", "--noheader", "--format=%i").split() if number != blocker]
+
+
+@pytest.mark.parametrize("how", ["killed-before", "killed-after", "late"])
+def test_whoever_hands_a_job_over_is_killed_or_not_answered(cluster: Slurm, site: Site, how: str) -> None:
+    """A job that Slurm took is known, however its being handed over ended; one that it did not take is not there."""
+    table(site)
+    assert site.mover.migrate("login", "--until", "verify").code == 0
+    blocker = cluster.fill(600)
+    befall(site.machine, how)
+    told = site.mover.run("run", "debug", "--host", "login", "--detach")
+    befall(site.machine, "")
+    assert told.code == (0 if how == "late" else 5), told.text
+    if how == "killed-before":
+        assert of_ours(cluster, blocker) == []
+        assert status(site)["state"] == "starting"
+        assert site.mover.run("run", "debug", "--host", "login", "--detach", "--share").code == 0
+    found = until(site, "queued")
+    assert of_ours(cluster, blocker) == [found["queue"]["id"]]
+    again = site.mover.run("run", "debug", "--host", "login", "--detach")
+    assert (again.code, "a job of this tree is running" in again.text) == (5, True), again.text
+    assert site.mover.run("job", "stop", "login").json["job"]["state"] == "stopped"
+    assert of_ours(cluster, blocker) == []
+
+
+def test_the_agent_is_killed_and_the_controller_dies_while_a_migration_starts_its_job(
+    cluster: Slurm, site: Site
+) -> None:
+    """The migration finds the job that it handed over, starts no second one, and follows it to its end."""
+    table(site)
+    (site.mover.tree / "job.sh").write_text("echo begun; until [ -e ~/may-end ]; do sleep 0.1; done; echo ended\n")
+    assert site.mover.migrate("login", "--until", "verify").code == 0
+    blocker = cluster.fill(600)
+    befall(site.machine, "killed-after")
+    process = site.mover.start("migrate", "login", "--only", "job")
+    deadline = time.monotonic() + 30
+    while not of_ours(cluster, blocker) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    befall(site.machine, "")
+    with cluster.no_controller():
+        time.sleep(2)
+    cluster.ask("scancel", blocker)
+    until(site, "running")
+    with cluster.no_controller():
+        away = status(site)
+        assert away["state"] == "running", away
+    site.machine.do("touch", "may-end")
+    out, err = process.communicate(timeout=120)
+    assert "Traceback" not in out + err
+    assert process.returncode == 0, out + err
+    log = json.loads(out)["job"]["log"]
+    assert Path(log).read_text().split() == ["begun", "ended"]
+    assert len([one for one in Path(log).parents[1].iterdir() if (one / "job.json").exists()]) == 1
+    assert of_ours(cluster) == []
+
+
+def test_a_line_that_is_cut_between_any_two_steps(cluster: Slurm, site: Site) -> None:
+    """Each migration goes on by itself, brings what has changed, and starts one job."""
+    table(site)
+    tree = site.mover.tree
+    (tree / "job.sh").write_text("echo begun\n")
+    settings = tree / "uky-patch.toml"
+    settings.write_text(settings.read_text().replace("[hosts.login]", "[hosts.line]"))
+    with cutting.line(site.machine, "line") as line:
+        for count, step in enumerate(STEPS, 1):
+            forks.edit(tree / "README.md", lambda text: text + "more\n")
+            told = []
+            with site.mover.start("migrate", "line", *WORDS, "--only", "job", fmt="text") as process:
+                assert process.stdout is not None
+                for text in process.stdout:
+                    told.append(text)
+                    if text.split()[:1] == [step]:
+                        line.drop()
+            assert process.returncode == 0, "".join(told)
+            assert (site.there / "README.md").read_bytes() == (tree / "README.md").read_bytes()
+            jobs = [one for one in (site.there / ".uky-patch/host/jobs").iterdir() if (one / "job.json").exists()]
+            assert len(jobs) == count
+    assert of_ours(cluster) == []
+
+
+def test_checks_whose_line_is_cut_leave_no_job_in_the_queue(cluster: Slurm, site: Site) -> None:
+    table(site)
+    assert site.mover.migrate("login", "--until", "verify").code == 0
+    blocker = cluster.fill(600)
+    with cutting.line(site.machine, "line") as line:
+        settings = site.mover.tree / "uky-patch.toml"
+        settings.write_text(settings.read_text().replace("[hosts.login]", "[hosts.line]"))
+        process = site.mover.start("migrate", "line", "--only", "environment")
+        deadline = time.monotonic() + 60
+        while not of_ours(cluster, blocker) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert of_ours(cluster, blocker), "srun waits in the queue"
+        line.set(Fault(after=0))
+        out, err = process.communicate(timeout=120)
+        assert "Traceback" not in out + err
+        assert process.returncode == 5, out + err
+    site.machine.quiet()
+    assert of_ours(cluster, blocker) == []
 
 
 @pytest.mark.skipif(

@@ -94,12 +94,14 @@ def look(folder: str) -> State:
     end = _end(folder)
     stopped = os.path.exists(os.path.join(folder, "stop.json"))
     state: State = dict(job, id=os.path.basename(folder), folder=folder, watched=True, elsewhere=None, end=end)
-    number = _number(folder)
-    if number is not None:
+    number = _number(folder) or queued.search(folder)
+    if number:
         job["slurm"] = state["slurm"] = number
         state.update(_state_in_queue(folder, job, end, stopped))
     else:
         state["state"] = _state(folder, job, end, stopped, state)
+        if number is None and state["state"] == "lost":
+            state["state"] = "starting"  # Slurm does not say whether it has the job.
     if state["state"] == "lost" and (again := _end(folder)) is not None:
         state["end"], state["state"] = again, "stopped" if stopped else "ended"
     state["size"] = _size(os.path.join(folder, "log"))

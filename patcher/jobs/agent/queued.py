@@ -31,8 +31,13 @@ CANCELLING = 120.0
 """Seconds that Slurm may take beyond the grace to end a job that was cancelled: it kills after its `KillWait`."""
 NAP = 0.5
 
+BATCH = "batch.sh"
+"""In the job's folder: what sbatch is given."""
+
 _asked: dict[str, tuple[float, slurm.Queue]] = {}
 """What Slurm said, and when by the monotonic clock, by the job's folder."""
+_searched: dict[str, tuple[float, str | None]] = {}
+"""The same of the number of a job that was not noted; None where Slurm did not answer."""
 
 
 def programs() -> tuple[str, ...]:
@@ -43,16 +48,44 @@ def programs() -> tuple[str, ...]:
 def launch(at: str, args: dict[str, Any], environment: dict[str, str], job: dict[str, Any], script: str) -> None:
     """Submit the job whose folder is `at`, and note its number. `environment` holds the secrets: sbatch hands it on.
 
-    Raises Refusal of kind `slurm`.
+    Raises Refusal of kind `slurm`; OSError where the number cannot be noted, with the job cancelled.
     """
     order = {"argv": job["argv"], "cwd": job["root"], "script": script, "force": bool(args.get("force"))}
     files.write_whole_file(os.path.join(at, batch_runner.ORDER), json.dumps(order).encode(), mode=0o600)
-    batch = os.path.join(at, "batch.sh")
+    batch = os.path.join(at, BATCH)
     files.write_whole_file(batch, batch_script(at, args).encode("utf-8", "surrogateescape"), mode=0o700)
     log = os.path.join(at, "log").replace("%", "%%")
     ours = [f"--output={log}", "--open-mode=append", "--export=ALL", f"--chdir={job['root']}"]
-    number = slurm.submit([f"--job-name={_name(at)}", *args["slurm"], *ours], batch, environment)
-    write_whole(os.path.join(at, batch_runner.NUMBER), {"id": number})
+    number = slurm.submit(_name(at), [*args["slurm"], *ours], batch, environment)
+    try:
+        write_whole(os.path.join(at, batch_runner.NUMBER), {"id": number})
+    except OSError:
+        slurm.cancel(number)
+        raise
+
+
+def search(at: str) -> str | None:
+    """The number of a job that was handed to sbatch and whose number nobody noted: who did that was killed meanwhile.
+
+    It is noted now. Empty where Slurm knows no such job, or the folder is of a job that Slurm does not start; None
+    where Slurm does not answer.
+    """
+    if not os.path.isfile(os.path.join(at, BATCH)) or os.path.lexists(os.path.join(at, "end.json")):
+        return ""
+    when, number = _searched.get(at, (0.0, None))
+    if when and time.monotonic() - when < POLL:
+        return number
+    try:
+        number = slurm.number_of(_name(at))
+    except slurm.AwayError:
+        number = None
+    _searched[at] = (time.monotonic(), number)
+    if number:
+        try:
+            write_whole(os.path.join(at, batch_runner.NUMBER), {"id": number})
+        except OSError:
+            pass  # It is searched for again the next time.
+    return number
 
 
 def _name(at: str) -> str:

@@ -63,14 +63,37 @@ def call(command: list[str], environment: dict[str, str] | None = None, seconds:
     return done.stdout.decode("utf-8", "replace")
 
 
-def submit(options: list[str], script: str, environment: dict[str, str]) -> str:
-    """Hand a script to sbatch, with these variables; the job's number. Raises Refusal of kind `slurm`."""
+def submit(name: str, options: list[str], script: str, environment: dict[str, str]) -> str:
+    """Hand a script to sbatch, with these variables, as a job of a name that no other has; the job's number.
+
+    An error of sbatch's does not say that the job was not taken: "Socket timed out on send/recv operation" comes when
+    the controller's answer is late.
+
+    Raises Refusal of kind `slurm`.
+    """
     try:
-        told = call(["sbatch", "--parsable", *options, script], environment, SUBMITTING)
+        told = call(["sbatch", "--parsable", f"--job-name={name}", *options, script], environment, SUBMITTING)
     except AwayError as error:
+        number = _number_if_it_answers(name)
+        if number:
+            return number
         advice = phrase("Correct the host's table in uky-patch.toml, or look at the cluster: sinfo, squeue.")
         raise Refusal("slurm", phrase("Slurm does not take the job"), listed(str(error)), advice) from None
     return told.strip().partition(";")[0]
+
+
+def number_of(name: str) -> str:
+    """The number of this user's job of that name, while it waits or runs; empty where none does. Raises AwayError."""
+    told = call(["squeue", "--noheader", "--format=%i", f"--user={os.getuid()}", f"--name={name}"])
+    found = re.match("[0-9]{1,12}$", told.strip())
+    return found[0] if found else ""
+
+
+def _number_if_it_answers(name: str) -> str:
+    try:
+        return number_of(name)
+    except AwayError:
+        return ""
 
 
 def cancel(number: str) -> None:
