@@ -24,7 +24,7 @@ from patcher.check.targets import release_folder
 from patcher.diagnose.asking_code import asked_symbol, folder_of, still_asks
 from patcher.diagnose.diagnosis import Direction
 from patcher.diagnose.exception_message import MessageParts
-from patcher.diagnose.frame import Frame, distribution
+from patcher.diagnose.frame import Frame, distribution, is_installed
 from patcher.diagnose.nearest_keys import came_for, keys_of
 from patcher.errors import ReleaseError, UkyError, message_of
 from patcher.i18n import phrase
@@ -44,6 +44,8 @@ _OF_ONES_OWN = frozenset(
     ("common", "config", "data", "lib", "model", "models", "scripts", "src", "tests", "tools", "utils")
 )
 """Modules that people call so in their own trees; packages of these names on the index have nothing to do with them."""
+_CHECKED_OUT = frozenset(("verl", "vllm", "sglang", "transformers", "megatron", "trl", "peft", "accelerate", "ray"))
+"""Packages that people install from a checkout, which then lie in no folder of packages."""
 Has = Callable[[str], "bool | None"]
 """Whether a release has the name; None where that cannot be decided, or the release cannot be had."""
 
@@ -80,6 +82,8 @@ def direction_of(parts: MessageParts, known: Mapping[str, str], *, moves: bool =
     """
     if not parts.package or (parts.matter == "missing-module" and "." not in parts.symbol):
         return None
+    if parts.file and not is_installed(parts.file) and parts.package not in _CHECKED_OUT:
+        return None  # A tree of one's own may be called as something on the index is.
     name = distribution(parts.package)
     if name in _OF_ONES_OWN and name not in known:
         return None

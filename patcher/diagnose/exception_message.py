@@ -62,6 +62,8 @@ class MessageParts:
     """Arguments, a key, a path, what does not fit together, or the condition of an assertion."""
     wanted: str = ""
     found: str = ""
+    file: str = ""
+    """Of the module that lacks a name."""
 
     @property
     def package(self) -> str:
@@ -92,7 +94,10 @@ _SIZE = r"torch\.Size\([^)]*\)"
 _DTYPE = r"[\w.:]*\w"
 
 _SHAPES: tuple[tuple[Matter, str], ...] = (
-    ("missing-name", rf"cannot import name {_LAST} from (?:partially initialized module )?{_MODULE}"),
+    (
+        "missing-name",
+        rf"cannot import name {_LAST} from (?:partially initialized module )?{_MODULE}(?: \((?P<file>/[^)]*)\))?",
+    ),
     ("missing-module", rf"No module named '(?P<symbol>{_DOTTED})'"),
     ("missing-module", rf"packages that were not found in your environment: (?P<symbol>{_NAME})"),
     ("missing-name", rf"Error (?:locating target|loading) '(?P<symbol>{_DOTTED})'"),
@@ -185,7 +190,8 @@ def parse_message(lines: Sequence[str]) -> MessageParts | None:
             found = pattern.search(line)
             if found is not None:
                 return _parts_of(matter, found.groupdict(), lines)
-        if (key := _KEY.search(line.rstrip())) is not None:
+        key = _KEY.search(line.rstrip())
+        if key is not None and len(_WORD.findall(key["name"])) < _FEWEST_WORDS:  # `KeyError: "Invalid keys in …"`
             return MessageParts("key", names=(key["name"],))
     # NCCL puts what happened behind its own name of it: `ncclInternalError: Internal check failed.`, `Last error:`, …
     last = next((at for at, line in enumerate(lines) if line.strip() == "Last error:"), len(lines))
@@ -211,7 +217,7 @@ def _parts_of(matter: Matter, parts: dict[str, str | None], lines: Sequence[str]
     if matter == "config-key":
         full = next((key["key"] for line in lines if (key := _FULL_KEY.match(line)) is not None), "")
         names = (full,) if full else names
-    return MessageParts(matter, symbol, names, part("wanted"), part("found"))
+    return MessageParts(matter, symbol, names, part("wanted"), part("found"), part("file"))
 
 
 _ADVICE = (
@@ -244,7 +250,7 @@ def remedy_in(lines: Sequence[str]) -> str:
     return " ".join(found[0].split())[:_LONGEST] if found is not None else ""
 
 
-_NAMED = re.compile(r"^[\w.]*(?:Error|Exception|Failure|Interrupt|Exit)\w*: *")
+_NAMED = re.compile(r"^(?:[\w.]*(?:Error|Exception|Failure|Interrupt|Exit)\w*|(?:\w+\.)+[A-Z]\w*): *")
 _WORD = re.compile(r"[A-Za-z]{2,}")
 _FEWEST_WORDS = 4
 _MOST_WORDS = 400

@@ -94,7 +94,8 @@ def explain(
 
 def _is_of_message(line: str) -> bool:
     """Whether a line below an exception may be more of its message: no other log line, `[W309 02:06:18 a.cpp:15] …`."""
-    return bool(line.strip()) and not strip_labels(line).level and not _OTHER.match(line.strip())
+    # A line of signs alone, `"""` or `.`, only ends what was quoted.
+    return bool(re.search(r"\w", line)) and not strip_labels(line).level and not _OTHER.match(line.strip())
 
 
 def _innermost(frames: Sequence[Frame]) -> Frame | None:

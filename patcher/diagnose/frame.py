@@ -58,6 +58,11 @@ def frame_of(text: str) -> Frame | None:
     return Frame(path[at + 1 :], line, "verl", False) if at >= 0 else Frame(path, line, "", False)
 
 
+def is_installed(path: str) -> bool:
+    """Whether a file lies in a folder of installed packages."""
+    return _INSTALLED.search(path) is not None
+
+
 def distribution(module: str) -> str:
     """What is installed to have a module."""
     return _DISTRIBUTIONS.get(module, module.replace("_", "-"))

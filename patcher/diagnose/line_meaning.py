@@ -41,6 +41,8 @@ _CARRIED = re.compile(
     r"Caught \w+ in |died because of an error raised in its creation task|CheckpointException ranks:"
     r"|Engine core initialization failed|Engine process failed to start|WorkerProc initialization failed"
     r"|EngineCore encountered an issue|Engine loop has died"
+    # A server's answer with its own traceback: `RuntimeError: Request failed with status code 500: Traceback (most …`.
+    r"|: Traceback \(most recent call last\):$"
     # pickle makes an exception anew from its text alone, which many a class does not take.
     r"|\b\w+(?:Error|Exception|Failed|Failure)\.__init__\(\) missing"
 )
@@ -51,7 +53,7 @@ _IGNORED = re.compile(
 )
 # Words of a warning that announces the traceback behind it as handled: `WARNING … failed to import X, falling back:`.
 _SOFT = re.compile(
-    r"fail|error|except|could not|couldn't|cannot|can't|unable|skip|ignor|fall(?:ing)?[ -]?back"
+    r"fail|error|except|could not|couldn't|cannot|can't|unable|skipp|ignor|fall(?:ing)?[ -]?back"
     r"|not (?:found|available)",
     re.IGNORECASE,
 )
@@ -96,7 +98,7 @@ _ENDINGS = (
     _Ending("final validation metrics", r"^[('\"]*Final validation metrics", "done"),
     _Ending("train_runtime", r"^\{'train_runtime': ", "done"),
     *(
-        _Ending(f"training {words}", rf"^\W*(?:the )?training {words}\b(?! to)", "done")
+        _Ending(f"training {words}", rf"(?:^\W*|\] )(?:the )?training {words}\b(?! to| for| of)", "done")
         for words in (
             "complete",
             "completed",

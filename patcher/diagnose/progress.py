@@ -18,13 +18,13 @@ _VERL = "Training Progress"
 """verl's own bar, whose steps are milestones; drawn again at an exit, it shows no progress."""
 _COUNTED = re.compile(
     r"(?:global[_ ]?step|step|iteration|iter|episode|epoch)s?\s*[:=#\[( ]\s*(?P<done>\d+(?:\.\d+)?)\b"
-    r".*(?:loss|reward|lr|grad)"
+    r"\b.*(?:loss|reward|lr|grad)"
     r"|\{'loss': .*'epoch': (?P<epoch>\d+(?:\.\d+)?)",
     re.IGNORECASE,
 )
 _SERVED = re.compile(r'HTTP/[\d.]+" 200(?: OK)?\W*$')
-COUNTED = "loss"
-PROGRESS_WORDS = ("%|", COUNTED, '" 200')
+COUNTED = ("loss", "reward")
+PROGRESS_WORDS = ("%|", *COUNTED, '" 200')
 _NAME, _LENGTH = 100, 500
 """Characters of a bar's name, and of a line, that are looked at: what tells of progress stands at its beginning."""
 MOST_BARS = 50
@@ -48,15 +48,16 @@ class MovingBars:
         if _SERVED.search(text[-_LENGTH:]):
             return milestones.begun.keys() <= {"config", "rollout"}
         if milestones.step is None and (counted := _COUNTED.search(text[:_LENGTH])) is not None:
-            return self._more("", float(counted["done"] or counted["epoch"]))
+            # A loss is told of a step that was made, `step 0: {'train/loss': 0.3`; a bar begins at nothing done.
+            return self._more("", float(counted["done"] or counted["epoch"]), least=-1.0)
         return False
 
-    def _more(self, name: str, done: float) -> bool:
+    def _more(self, name: str, done: float, least: float = 0.0) -> bool:
         before = self._done.get(name)
         if before is None and len(self._done) >= MOST_BARS:
             return False
         self._done[name] = done if before is None else max(done, before)
-        return done > (before or 0.0)
+        return done > (least if before is None else before)
 
 
 CONFIG = (
@@ -75,6 +76,8 @@ _HEAD = 400
 """Characters of a line in which a phase or a step is named, behind the labels of loggers and launchers."""
 _STEPS_KEPT = 6
 """Steps whose metrics are kept as they were printed, the last ones: as many columns as a page shows."""
+_YEAR = 365 * 86400.0
+"""Seconds. A run takes less than half of it, and of a leap year one day is told wrongly."""
 _METRICS = 40_000
 """Bytes of a step's metrics: verl prints some hundred of some dozen bytes each."""
 
@@ -187,7 +190,9 @@ class RunProgress:
             return self._milestones.at
         if self._zero is None:
             self._zero = at
-        return at - self._zero
+        # Of a log of another year some lines tell it, `2025-09-19 10:12:41`, and vLLM's do not, `INFO 09-19 10:14:02`.
+        years = round((at - self._zero) / _YEAR)
+        return at - self._zero - years * _YEAR
 
 
 def _with_prefix(speaker: str, text: str) -> str:

@@ -172,7 +172,7 @@ class Scanner:
         self.waits = WaitPatterns(self.symptoms)
         self._signs = {id(sign): sign for one in roles.values() for sign in one.signs}.values()
         self._slow: dict[tuple[str, str], Symptom] = {}
-        self._idle = [at for at, word in enumerate(roles) if word == COUNTED and not roles[word].signs]
+        self._idle = [at for at, word in enumerate(roles) if word in COUNTED and not roles[word].signs]
         """Words that say nothing more once verl's own steps are reported."""
 
     def scan(self, files: Iterable[tuple[str, BinaryIO]], size: int = SIZE, *, timed: bool = False) -> Evidence:

@@ -313,6 +313,7 @@ def _candidates_of_complaints(evidence: Evidence, ended: bool | None) -> list[Ca
 
 _MOVES = re.compile(r"\b[1-9]\d*/\d+ \[[\d:]+<[\d:]+, ")
 """The state of a bar that has moved, `20/30 [00:04<00:02, 5.00it/s]`."""
+_SAVED = re.compile(r"\bglobal_step_(?P<step>\d+)\b")
 _PIECE = 40
 """A log with fewer lines than that, which ends at a bar of the engine's that moves, is a piece of one, and may be cut
 off anywhere: a run writes more before it comes to that. Set by hand."""
@@ -325,6 +326,8 @@ def _stalls(
     last = {hit.symptom.id: hit for hit in hits if _at_end(hit.last, evidence)}
     signs = [one for one in found if one.symptom is not None and one.symptom.kind == "stall" and one.symptom.id in last]
     wait = evidence.wait
+    if wait is not None and (saved := _SAVED.search(wait.last.text)) and int(saved["step"]) <= (evidence.step or 0):
+        wait = None  # verl tells a step after it has written its checkpoint: `step:20 - …` ends that wait.
     if wait is not None and silent is None and wait.symptom.phase == ("rollout",):
         wait = wait if evidence.lines >= _PIECE or not _MOVES.search(wait.last.text) else None
     if wait is not None and wait.symptom.id not in {one.symptom.id for one in signs if one.symptom is not None}:

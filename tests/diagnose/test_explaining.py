@@ -13,6 +13,7 @@ import pytest
 from patcher.check.targets import release_folder
 from patcher.cli.app import run
 from patcher.data import shipped
+from patcher.diagnose import directions
 from patcher.diagnose.asking_code import asked_symbol, still_asks
 from patcher.diagnose.diagnosis import Diagnosis, Explanation
 from patcher.diagnose.directions import _direction, _first, refusals
@@ -22,6 +23,7 @@ from patcher.diagnose.known_issues import FILE, known_issues, normalised, read
 from patcher.diagnose.nearest_keys import nearest_keys
 from patcher.diagnose.scanner import Scanner
 from patcher.diagnose.verdict import diagnosis_of
+from patcher.errors import ReleaseError
 from tests.diagnose.diagnosed import symptom
 
 HEAD = "Traceback (most recent call last):\n"
@@ -501,6 +503,42 @@ def test_the_command_says_in_which_release_a_key_went_and_what_came_for_it(
 def test_a_message_of_no_known_shape_is_quoted_with_who_says_it() -> None:
     told = explained("NotImplementedError: GDN does not support packed sequence for now.")
     assert str(told.sentence) == f"{WHO} says: GDN does not support packed sequence for now."
+
+
+def test_a_key_of_several_words_is_what_the_exception_says() -> None:
+    told = explained("""KeyError: "Invalid keys in the example: {'messages', 'prompt'}"\n\"\"\"""")
+    assert str(told.sentence) == f"""{WHO} says: "Invalid keys in the example: {{'messages', 'prompt'}}\""""
+
+
+def test_the_exception_of_a_server_is_the_root_of_the_answer_that_holds_its_traceback() -> None:
+    log = (
+        "WARNING packaging.py:454 -- a.safetensors is very large; name it in excludes to skip it\n"
+        f"{HEAD}{OWN}RuntimeError: Request failed with status code 500: Traceback (most recent call last):\n"
+        '  File "/env/lib/python3.11/site-packages/aiohttp/web_request.py", line 678, in read\n'
+        "    raise HTTPRequestEntityTooLarge(\n"
+        "aiohttp.web_exceptions.HTTPRequestEntityTooLarge: Request Entity Too Large\n"
+    )
+    root = diagnosed(log).root
+    assert root is not None
+    assert root.explanation is not None
+    assert (root.id, root.place.number) == ("unknown", 8)
+    assert str(root.explanation.sentence) == "aiohttp (aiohttp/web_request.py:678) says: Request Entity Too Large"
+
+
+def test_a_module_of_one_s_own_tree_is_not_looked_up_on_the_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def versions(name: str) -> list[str]:
+        asked.append(name)
+        raise ReleaseError("no index")
+
+    monkeypatch.setattr(directions, "versions", versions)
+    for path in ("/home/me/ragen/core.py", "/env/lib/python3.11/site-packages/mine/core.py"):
+        name = path.split("/")[-2]
+        parts = parse_message([f"ImportError: cannot import name 'agg_loss' from '{name}.core' ({path})"])
+        assert parts is not None
+        directions.direction_of(parts, {})
+    assert asked == ["mine"]
 
 
 def test_lines_of_others_below_a_message_are_no_part_of_it() -> None:

@@ -204,6 +204,41 @@ def test_last_words_tell_a_stall_unless_the_log_is_being_written() -> None:
     assert diagnosed(log + INNER).verdict == "failed"
 
 
+SAVING = symptom("saving", "[[wait]]\nline = 'global_step_folder: '", kind="stall")
+
+
+@pytest.mark.parametrize(("step", "verdict"), [(2, "running"), (3, "stalled")])
+def test_a_checkpoint_of_a_step_that_is_told_is_written(step: int, verdict: str) -> None:
+    log = healthy()[: healthy().index("Final validation")].rpartition("\n")[0]
+    log = f"{log.replace('/2 [', '/9 [')}\n(TaskRunner pid=9) local_global_step_folder: /ckpt/global_step_{step}\n"
+    evidence = Scanner((SAVING,)).scan([("run.log", io.BytesIO(log.encode()))])
+    assert diagnosis_of(evidence, FixContext({})).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "[2026-09-08 11:20:20] model.py:611 - step 0: {'train/loss': 1.2e-08, 'train/grad_norm': 0.3311}",
+        "01:10:42    INFO Step 1 | Time: 88.31s | Reward: 0.4120 | Throughput: 5120.4 tokens/s",
+    ],
+)
+def test_a_step_of_a_trainer_of_one_s_own_is_progress(step: str) -> None:
+    assert diagnosed(f"{INNER}going on\n{step}\n").verdict == "running"
+
+
+def test_what_ends_a_run_that_says_that_it_has_finished_is_no_failure() -> None:
+    log = f"21:29:32 [TRAIN] [Rank 0] [INFO] Training finished, exiting ...\n{INNER}"
+    assert diagnosed(log).verdict == "ok"
+    assert diagnosed(log.replace("finished,", "finished for epoch 1,")).verdict == "failed"
+
+
+def test_times_with_and_without_a_year_are_of_one_run() -> None:
+    year = datetime.now().year - 1
+    log = f"{year}-09-19 10:12:41,337\tINFO worker.py:1927 -- View the dashboard at http://127.0.0.1:8265\n"
+    log += "(WorkerDict pid=7) one\n(WorkerDict pid=7) INFO 09-19 10:14:02 [core.py:58] Initializing a V1 LLM engine\n"
+    assert 80 < diagnosed(log).spans["actor"] < 82
+
+
 def test_a_sign_of_a_stall_counts_at_the_end_alone() -> None:
     sign = "INFO 11-20 21:00:01 [shm.py:1] no broadcast block found in 60 seconds\n"
     found = diagnosed("ready\n" + sign * 4)
