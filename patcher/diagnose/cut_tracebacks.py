@@ -38,8 +38,8 @@ def without_header(before: Sequence[LogLine], speaker: str) -> tuple[LogLine, ..
             code = [here]
     if not frames:
         return ()
-    told = code if code and is_telling(code[0].text) else []
-    return (*telling_frames(frames[::-1]), *told)
+    telling = code if code and is_telling(code[0].text) else []
+    return (*telling_frames(frames[::-1]), *telling)
 
 
 def exception_set_in(text: str, before: Sequence[LogLine]) -> re.Match[str] | None:

@@ -147,8 +147,8 @@ def direction_of_key(key: str, tree: str) -> tuple[Direction | None, tuple[str, 
     before = next(one for one in reversed(releases[: releases.index(found.removed_in)]) if keys(one))
     if before != releases[releases.index(found.removed_in) - 1]:  # A wheel without the YAML files.
         text = "{name} {before} has {symbol}, {version} does not; the releases between them do not tell"
-        told = phrase(text, name="verl", before=before, symbol=key, version=found.removed_in)
-        found = replace(found, removed_in="", unknown=told)
+        between = phrase(text, name="verl", before=before, symbol=key, version=found.removed_in)
+        found = replace(found, removed_in="", unknown=between)
         return found, ()
     return found, came_for(key, keys(before), keys(found.removed_in))
 

@@ -63,8 +63,8 @@ class Sign:
         together = "\n".join(around).lower()
         if not all(any(word in together for word in words) for words in self._near_words):
             return False
-        told = [strip_prefix(line).text for line in around]
-        return all(any(_matches_line(pattern, line) for line in told) for pattern in self._near)
+        bare = [strip_prefix(line).text for line in around]
+        return all(any(_matches_line(pattern, line) for line in bare) for pattern in self._near)
 
     @cached_property
     def _near_words(self) -> tuple[frozenset[str], ...]:

@@ -58,10 +58,10 @@ def judged(session: Session, files: Files, verl: str, against: Collection[str]) 
     return Judged(with_since(gone, located, History(base, target, None, session.tree.root)).findings, added)
 
 
-def with_causes(record: Record, pieces: Sequence[Piece], findings: Sequence[Finding], *, told: bool) -> Record:
+def with_causes(record: Record, pieces: Sequence[Piece], findings: Sequence[Finding], *, has_reason: bool) -> Record:
     """The record with what it repairs, and the releases from which on it is needed.
 
-    That is its reason too, unless its author has `told` one."""
+    That is its reason too, unless the record `has_reason` of its author."""
     mine = [one for one in findings if any(_stands_in(one, piece) for piece in pieces)]
     if not mine:
         return record
@@ -75,7 +75,7 @@ def with_causes(record: Record, pieces: Sequence[Piece], findings: Sequence[Find
             versions[name] = f">={max((one for one in since if one), key=Version)}"
     symbols = tuple(dict.fromkeys(one.symbol for one in mine))
     tags = tuple(dict.fromkeys((*record.tags, *(name for name in versions if name != "verl"))))
-    if not told:
+    if not has_reason:
         text = "{package} {version}: {what}"
         known = [phrase(text, package=one.package, version=one.since or "", what=one.detail) for one in mine]
         why = Phrases(tuple({str(one): one for one in known}.values()))

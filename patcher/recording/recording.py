@@ -173,12 +173,12 @@ def _with_records(
     for group in wanted:
         name = group.name or describing.identifier(group.pieces, base.subject, taken)
         taken.add(name)
-        told = _remarks(group.pieces, files, word)
-        record = _record(name, group.pieces, base, told)
+        written_remarks = _remarks(group.pieces, files, word)
+        record = _record(name, group.pieces, base, written_remarks)
         if proposal.repaired:
             from patcher.recording.causes import with_causes
 
-            record = with_causes(record, group.pieces, proposal.repaired, told=bool(told))
+            record = with_causes(record, group.pieces, proposal.repaired, has_reason=bool(written_remarks))
         if len(written(record).encode()) > SETTINGS_BYTES:
             why = phrase("its record would be larger than one that can be read, {size} KiB", size=SETTINGS_BYTES >> 10)
             refused += [Left(piece.file, 0, why) for piece in group.pieces]
@@ -202,7 +202,7 @@ def _with_users(left: Iterable[Left], records: Iterable[Recorded], files: Files)
                 for file in (*module_files(name), *module_files(f"{name}.")):
                     users.setdefault(file, {})[one.record.id] = None
 
-    def told(one: Left) -> Left:
+    def with_its_users(one: Left) -> Left:
         if one.why is not OWN or one.file not in users:
             return one
         text = (
@@ -211,13 +211,13 @@ def _with_users(left: Iterable[Left], records: Iterable[Recorded], files: Files)
         )
         return replace(one, why=phrase(text, records=", ".join(users[one.file])))
 
-    return tuple(map(told, left))
+    return tuple(map(with_its_users, left))
 
 
-def _record(name: str, group: Sequence[Piece], base: Base, told: Sequence[str]) -> Record:
+def _record(name: str, group: Sequence[Piece], base: Base, written_remarks: Sequence[str]) -> Record:
     title = describing.title(group, base.subject)
     fix = base.fix
-    reason = describing.reason(base.name, told) if fix is None else describing.reason_of_fix(fix)
+    reason = describing.reason(base.name, written_remarks) if fix is None else describing.reason_of_fix(fix)
     return Record(
         id=name,
         title=str(title),
@@ -236,14 +236,14 @@ def _remarks(group: Sequence[Piece], files: Files, word: str) -> list[str]:
     found: list[str] = []
     for piece in group:
         text = files.shown[piece.file]
-        told = remarks(text, word)
-        if not told:
+        marked = remarks(text, word)
+        if not marked:
             continue
         lines = split(files.after[piece.file])[slice(*piece.made.hunk.new)]
         near = [
             index + 1 for index, line in enumerate(split(text)) if any(one.strip() and one in line for one in lines)
         ]
-        found += [words for line, words in told if any(abs(line - one) <= 2 for one in near)]
+        found += [words for line, words in marked if any(abs(line - one) <= 2 for one in near)]
     return found
 
 

@@ -24,13 +24,13 @@ def remarks(text: str, word: str) -> tuple[tuple[int, str], ...]:
     """What a hand wrote behind its markers, by line from 1: `# Uky: the cluster has no InfiniBand`."""
     pattern = marker_pattern(word)
     lines = split(text)
-    told = []
+    written = []
     for one in markers(text, word):
         found = pattern.search(lines[one.line - 1]) if one.line <= len(lines) else None
         words = lines[one.line - 1][found.end() :].lstrip(" \t:-,.，：").strip() if found else ""
         if words:
-            told.append((one.line, words))
-    return tuple(told)
+            written.append((one.line, words))
+    return tuple(written)
 
 
 def same(one: str, two: str, *, is_python: bool) -> bool:

@@ -131,8 +131,8 @@ def _root(root: Finding, found: Diagnosis, tongue: Language, columns: int) -> It
     if symptom is not None:
         yield from _item(phrase("cause"), (symptom.zh if tongue == "zh" else symptom).cause, tongue, columns)
     # The words of the message stand among the lines above.
-    told = explanation is None or explanation.parts is None or explanation.parts.matter == "words"
-    if symptom is not None and not told and (sentence := _sentence(explanation)) is not None:
+    only_quoted = explanation is None or explanation.parts is None or explanation.parts.matter == "words"
+    if symptom is not None and not only_quoted and (sentence := _sentence(explanation)) is not None:
         yield from _item(phrase("here"), show(sentence, tongue), tongue, columns)
     if explanation is not None and root.needs_more:
         yield from _explained(explanation, tongue, columns)

@@ -70,10 +70,10 @@ def main(folder: str) -> int:
         job = subprocess.Popen(
             order["argv"], cwd=order["cwd"], stdin=nothing, stdout=log, stderr=log, start_new_session=True
         )
-    told = []
+    signals = []
 
     def tell(number: int, _: object) -> None:
-        told.append(number)
+        signals.append(number)
         try:
             os.killpg(job.pid, signal.SIGTERM)
         except OSError:
@@ -84,7 +84,7 @@ def main(folder: str) -> int:
     runner.write_reserved(os.path.join(folder, "job.json"), facts)
     code: int = runner.watch(folder, job.pid, clock, lambda _: None)
     seconds = time.monotonic() - clock
-    runner.write_end(folder, {"code": code, "ended": first + seconds, "seconds": seconds, "told": bool(told)})
+    runner.write_end(folder, {"code": code, "ended": first + seconds, "seconds": seconds, "told": bool(signals)})
     return code if code >= 0 else 128 - code
 
 

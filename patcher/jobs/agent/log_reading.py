@@ -74,7 +74,7 @@ def follow(request: Request) -> dict[str, Any]:
     times = Times(os.path.join(at, "times"))
     message = begun = time.monotonic()
     seconds = request.args.get("seconds")
-    told: Any = False
+    reported: Any = False
 
     def age() -> float:
         return float(folder.look(at)["now"])
@@ -88,8 +88,8 @@ def follow(request: Request) -> dict[str, Any]:
             at_byte = _send(request, log, at_byte, times, age)
             state = folder.look(at)
             waits = state["state"] == "queued" and (state["queue"].get("reason") or state["queue"].get("away"))
-            if waits != told and (waits or state["state"] == "running"):
-                told = waits
+            if waits != reported and (waits or state["state"] == "running"):
+                reported = waits
                 request.emit(queue=state["queue"])
             if state["state"] not in folder.NOT_OVER:
                 at_byte = _send(request, log, at_byte, times, age)

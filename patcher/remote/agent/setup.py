@@ -41,8 +41,8 @@ def set_up(request: Request) -> None:
 
 def _environment_after(lines: list[str], *, login: bool) -> dict[str, str]:
     """The variables that the lines leave. What they print is shown where one fails."""
-    with tempfile.TemporaryFile() as told, tempfile.TemporaryFile() as printed:
-        out = told.fileno()
+    with tempfile.TemporaryFile() as variables, tempfile.TemporaryFile() as printed:
+        out = variables.fileno()
         program = [
             f'uky_end() {{ printf "%s %s" "$uky_line" "$uky_status" >&{out}; exit 0; }}',
             *(_step(number, line) for number, line in enumerate(lines)),
@@ -59,7 +59,7 @@ def _environment_after(lines: list[str], *, login: bool) -> dict[str, str]:
         except subprocess.TimeoutExpired:
             _kill(shell)
             raise _failed("; ".join(lines), phrase("no end within {seconds:.0f} s", seconds=SECONDS)) from None
-        answer, output = _whole(told), _whole(printed)
+        answer, output = _whole(variables), _whole(printed)
     if b"\0" not in answer:
         raise _refused(lines, answer.decode("ascii", "replace").split(), output)
     pairs = (item.partition(b"=") for item in answer.split(b"\0") if b"=" in item)
@@ -83,11 +83,11 @@ def _kill(shell: subprocess.Popen[bytes]) -> None:
     shell.wait()
 
 
-def _refused(lines: list[str], told: list[str], output: bytes) -> Refusal:
+def _refused(lines: list[str], failed_at: list[str], output: bytes) -> Refusal:
     last = output.decode("utf-8", "replace").strip()[-_LONGEST:]
-    if len(told) == 2:
-        cause = phrase("it ended with exit code {code}: {output}", code=told[1], output=last or "–")
-        return _failed(lines[int(told[0])], cause)
+    if len(failed_at) == 2:
+        cause = phrase("it ended with exit code {code}: {output}", code=failed_at[1], output=last or "–")
+        return _failed(lines[int(failed_at[0])], cause)
     return _failed("; ".join(lines), phrase("a line ended the shell: {output}", output=last or "–"))
 
 

@@ -72,20 +72,20 @@ def submit(name: str, options: list[str], script: str, environment: dict[str, st
     Raises Refusal of kind `slurm`.
     """
     try:
-        told = call(["sbatch", "--parsable", f"--job-name={name}", *options, script], environment, SUBMITTING)
+        output = call(["sbatch", "--parsable", f"--job-name={name}", *options, script], environment, SUBMITTING)
     except AwayError as error:
         number = _number_if_it_answers(name)
         if number:
             return number
         advice = phrase("Correct the host's table in uky-patch.toml, or look at the cluster: sinfo, squeue.")
         raise Refusal("slurm", phrase("Slurm does not take the job"), listed(str(error)), advice) from None
-    return told.strip().partition(";")[0]
+    return output.strip().partition(";")[0]
 
 
 def number_of(name: str) -> str:
     """The number of this user's job of that name, while it waits or runs; empty where none does. Raises AwayError."""
-    told = call(["squeue", "--noheader", "--format=%i", f"--user={os.getuid()}", f"--name={name}"])
-    found = re.match("[0-9]{1,12}$", told.strip())
+    output = call(["squeue", "--noheader", "--format=%i", f"--user={os.getuid()}", f"--name={name}"])
+    found = re.match("[0-9]{1,12}$", output.strip())
     return found[0] if found else ""
 
 
