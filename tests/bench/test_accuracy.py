@@ -11,7 +11,7 @@ import pytest
 
 from bench.accuracy import labels as kept
 from bench.accuracy.figures import Score, scores
-from bench.accuracy.labels import FOLDER, Label, labels, releases
+from bench.accuracy.labels import FOLDER, PACKAGES, Label, labels, releases
 from bench.accuracy.ours import Checker, judged, pairs
 from bench.accuracy.uses import uses
 from patcher.analysis.findings import Finding, Unresolved
@@ -130,20 +130,24 @@ def test_every_pair_is_labelled() -> None:
 
 
 @pytest.mark.network
-@pytest.mark.parametrize(("verl", "version"), [("0.7.0", "0.20.2"), ("0.6.1", "0.12.0")])
-def test_check_is_accurate_on_a_sample(verl: str, version: str) -> None:
-    accurate(scores(Checker().judged(verl, "vllm", version))["total"])
+@pytest.mark.parametrize(
+    ("verl", "package", "version"),
+    [("0.7.0", "vllm", "0.20.2"), ("0.6.1", "vllm", "0.12.0"), ("0.8.0", "numpy", "2.4.6")],
+)
+def test_check_is_accurate_on_a_sample(verl: str, package: str, version: str) -> None:
+    """numpy 2.4 took `newshape` from `np.reshape`, which verl 0.8 passes."""
+    accurate(scores(Checker().judged(verl, package, version))["total"], package)
 
 
 @pytest.mark.network
 @pytest.mark.slow
-@pytest.mark.parametrize("package", ["vllm", "transformers"])
+@pytest.mark.parametrize("package", PACKAGES)
 def test_check_is_accurate_on_the_labels_of_many_releases(package: str) -> None:
     """Of each sixteenth release; of all with UKY_PATCH_ALL_CASES=1, and in `make bench-accuracy`."""
     checker = Checker()
     chosen = releases(package)[:: 1 if ALL_CASES else 16]
     found = (pair for pair in pairs([package]) if pair[2] in chosen)
-    accurate(scores(each for pair in found for each in checker.judged(*pair))["total"])
+    accurate(scores(each for pair in found for each in checker.judged(*pair))["total"], package)
 
 
 @pytest.mark.network
@@ -151,11 +155,11 @@ def test_check_is_accurate_on_the_labels_of_many_releases(package: str) -> None:
 @pytest.mark.parametrize("verl", sorted(kept.WORKS_WITH))
 def test_the_labelled_uses_are_those_of_the_release(verl: str) -> None:
     rows = [json.loads(line) for line in (FOLDER / f"verl-{verl}.jsonl").read_text().splitlines()]
-    found = list(uses(sources("verl", verl), ("vllm", "transformers")))
+    found = list(uses(sources("verl", verl), PACKAGES))
     assert [(use.file, use.line, use.symbol) for use in found] == [(r["file"], r["line"], r["symbol"]) for r in rows]
 
 
-def accurate(total: Score) -> None:
+def accurate(total: Score, package: str) -> None:
     assert total.precision >= 0.97
     assert total.recall >= 0.97
-    assert total.unresolved <= 0.05
+    assert total.unresolved <= (0.6 if package == "numpy" else 0.05), "half of numpy is compiled"

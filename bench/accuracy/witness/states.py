@@ -181,7 +181,8 @@ class States:
             if isinstance(found, (types.MemberDescriptorType, types.GetSetDescriptorType)) or found is None:
                 return Instance(Any)
             if callable(found) and not isinstance(found, type):
-                return Object(found, bound=False, owner=cls)
+                # A method that Cython has compiled is bound as a function is.
+                return Object(found, bound=hasattr(type(found), "__get__"), owner=cls)
             return Instance(type(found)) if not isinstance(found, type) else Object(found)
         if derives_from_stand_in(cls):
             raise UnknownError("a base is a stand-in")

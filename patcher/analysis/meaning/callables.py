@@ -267,8 +267,15 @@ def _keeps(program: Program, called: ast.expr, function: Function) -> bool:
             return name.startswith(_OUTSIDE)
         case Function(node=node):
             return program.once(("keeps", node), lambda: _returns_like(node), False)
-        case Class():
-            return False
+        # `array_function_dispatch = functools.partial(overrides.array_function_dispatch, module='numpy')`
+        case Variable(
+            module=module,
+            value=ast.Call(func=ast.Name(id="partial") | ast.Attribute(attr="partial"), args=[inner, *_]),
+        ):
+            named = type_named(program, inner, Frame(module))
+            if not isinstance(named, Function):
+                return False
+            return program.once(("keeps", named.node), lambda: _returns_like(named.node), False)
         case _:
             return False
 

@@ -27,9 +27,12 @@ from patcher.i18n import phrase
 JUDGED_WHOLE = ("vllm", "transformers")
 """Packages whose attributes, arguments and overrides are judged too, as labels made by execution allow.
 
-Of any other (torch, numpy, ray) only modules and their names are, and only where none can be there unseen: much of what
-such a package offers is compiled, generated or put together while it is imported.
+Of any other (torch, peft) only modules and their names are, and only where none can be there unseen: much of what such a
+package offers is compiled, generated or put together while it is imported.
 """
+ARGUMENTS_JUDGED = ("ray", "numpy")
+"""Packages of which the arguments of functions that are written in Python are judged too: `np.reshape(a, newshape=…)`,
+which numpy 2.4 does not take."""
 
 
 def judge_member(use: Use, need: MemberOf, program: Program, baseline: Program | None) -> Verdict:

@@ -188,7 +188,7 @@ CASES = [
     ),
     (
         "decorators that keep a signature, and one that does not say",
-        "from pkg.a import kept, other\nkept(1, 2)\nother(1, 2)\n",
+        "from pkg.a import kept, again, other\nkept(1, 2)\nagain(1, 2)\nother(1, 2)\n",
         {
             "a.py": """
             import functools
@@ -199,11 +199,17 @@ CASES = [
             def change(f): return lambda *args: 0
             @keep
             def kept(a): ...
+            def register(f, module):
+                def decorator(inner): return functools.update_wrapper(object(), inner)
+                return decorator
+            registered = functools.partial(register, module="pkg")
+            @registered(keep)
+            def again(a): ...
             @change
             def other(a): ...
             """
         },
-        {("argument-removed", "pkg.a.kept")},
+        {("argument-removed", "pkg.a.kept"), ("argument-removed", "pkg.a.again")},
     ),
 ]
 
