@@ -26,7 +26,7 @@ from patcher.records.symptoms import Symptom
 
 # verl prints samples as `[prompt] …`, `[response] …`, `[score] 0.5`: what a model says there about errors is no error.
 _OPENS = (b"[prompt]", b"[response]", b"[ground_truth]")
-_CLOSES = (b"[score]", b"step:", b"Training Progress:", b"Error executing job with overrides")
+_CLOSES = (b"[score]", b"step:", b"Training Progress:", b"Error executing job with overrides", b"Fatal Python error: ")
 """What ends a sample, or cannot be part of one."""
 # What an OpenAI server answers a client that asked wrongly; the run goes on.
 _ANSWERS = (b'{"error":{"message":', b'{"object":"error",')
