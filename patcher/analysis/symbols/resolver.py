@@ -30,6 +30,9 @@ from patcher.analysis.symbols.scope import Assigned, Binding, Imported, Scope, l
 from patcher.analysis.symbols.signature import Signature, signature_of
 from patcher.analysis.symbols.sources import Modules, TextIndex
 
+_OF_IMPORTS = frozenset(("__path__", "__all__", "__spec__", "__file__", "__loader__", "__package__", "__wrapped__"))
+"""What Python and its tools ask any module for: its `__getattr__` is asked too, and serves none of them."""
+
 
 def returned_argument(symbols: Symbols, module: Module, value: ast.expr | None) -> ast.Name | None:
     """The name that a call like `updated(X)` gives back as it is; None if the value is no such call."""
@@ -270,8 +273,7 @@ class Symbols:
                 return found
         if (submodule := self._submodule(module, name)) is not None:
             return submodule
-        # A module's `__getattr__` is asked for `__path__` and the like too, but serves none of them.
-        if not name.startswith("__"):
+        if name not in _OF_IMPORTS:
             for binding in scope.bindings("__getattr__"):
                 if isinstance(binding.made_by, ast.FunctionDef):
                     found = module_getattr_member(self, module, binding.made_by, name)
@@ -281,7 +283,7 @@ class Symbols:
                 else:
                     unsure = unsure or Unknown(f"{module.name} has a __getattr__ that it does not define")
         # Torch fills its namespace in a loop: `globals()[name] = getattr(_C, name)`. There nothing is certainly absent.
-        if unsure is None and not name.startswith("__") and self.modules.computed_names(module).may_have(name):
+        if unsure is None and name not in _OF_IMPORTS and self.modules.computed_names(module).may_have(name):
             unsure = Unknown(f"{module.name} binds names that its statements do not show")
         return Resolution(unsure or Absent(module.name, name))
 
