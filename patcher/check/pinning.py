@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from patcher.analysis.findings import Finding
 from patcher.check.checking import check
 from patcher.check.repairs import planned
 from patcher.check.result import Check, CheckRequest
-from patcher.check.rules.members import JUDGED_WHOLE
+from patcher.check.rules.members import ARGUMENTS_JUDGED, JUDGED_WHOLE
 from patcher.check.targets import Against, NotInstalled, Released, parse_all
 from patcher.errors import ReleaseError, UsageError
 from patcher.i18n import phrase
@@ -24,6 +24,16 @@ if TYPE_CHECKING:
     from patcher.session.session import Session
 
 _FILES = ("requirements*.txt", "pyproject.toml", "setup.py")
+
+
+class Judged(NamedTuple):
+    """Packages by what of their uses is judged."""
+
+    whole: tuple[str, ...]
+    arguments: tuple[str, ...]
+    """Only where a name is gone, or an argument."""
+    names: tuple[str, ...]
+    """Only where a name is gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +63,14 @@ class Pins:
         return tuple(name for name, version in self.proposed.items() if self.before.get(name, ABSENT) == version)
 
     @property
-    def judged(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The packages that change: those whose every use is judged, and those where only a name that is gone is."""
+    def judged(self) -> Judged:
+        """Of the packages that change, what is judged of each."""
         changed = [name for name in self.proposed if name not in self.unchanged]
-        whole = tuple(name for name in changed if name in JUDGED_WHOLE)
-        return whole, tuple(name for name in changed if name not in JUDGED_WHOLE)
+        return Judged(
+            tuple(name for name in changed if name in JUDGED_WHOLE),
+            tuple(name for name in changed if name in ARGUMENTS_JUDGED),
+            tuple(name for name in changed if name not in (*JUDGED_WHOLE, *ARGUMENTS_JUDGED)),
+        )
 
     @property
     def breaks(self) -> tuple[Finding, ...]:

@@ -103,7 +103,7 @@ def pins_json(done: Pins, session: Session) -> dict[str, Any]:
         "drifted": [as_json(one) for one in done.drifted],
         "breaks": [finding_json(one) for one in done.breaks],
         "check": check_json(done.check) if done.check is not None else None,
-        "judged": {"whole": list(done.judged[0]), "names": list(done.judged[1])},
+        "judged": {name: list(packages) for name, packages in done.judged._asdict().items()},
         "unchanged": list(done.unchanged),
         "untold": list(done.untold),
         "undrafted": [finding_json(one) for one in done.undrafted],
@@ -114,10 +114,10 @@ def pins_json(done: Pins, session: Session) -> dict[str, Any]:
 
 def _about_packages(done: Pins, tongue: Language) -> Iterator[str]:
     """Which packages are judged and which are not, a line each; of those that nothing is about only the first few."""
-    whole, names = done.judged
     groups = {
-        "every use is judged: {names}": whole,
-        "judged only where a name is gone: {names}": names,
+        "every use is judged: {names}": done.judged.whole,
+        "judged only where a name or an argument is gone: {names}": done.judged.arguments,
+        "judged only where a name is gone: {names}": done.judged.names,
         "the same version, not judged: {names}": done.unchanged,
         "the file tells no version, not judged: {names}": done.untold,
     }

