@@ -59,9 +59,16 @@ _SOFT = re.compile(
 )
 
 
+# What a client sees of a server of the run's own, which tells the cause itself: `HTTPError: 500 Server Error: … for url:
+# http://127.0.0.1:8000/wake_up`. A server elsewhere is asked by https.
+_OF_SERVER = re.compile(r"\b[45]\d\d\b.*\bfor url:? '?http://")
+
+
 def nature(name: str, of: str | None, text: str) -> Nature:
     """What an exception of this name is to others."""
     last = name.rpartition(".")[2]
+    if last in ("HTTPError", "HTTPStatusError") and _OF_SERVER.search(text):
+        return "effect"
     if of or last in _WRAPPERS or last.endswith("CalledProcessError") or _CARRIED.search(text):
         return "wrapper"
     return "effect" if last in _EFFECTS else "exception"
@@ -98,7 +105,7 @@ _ENDINGS = (
     _Ending("final validation metrics", r"^[('\"]*Final validation metrics", "done"),
     _Ending("train_runtime", r"^\{'train_runtime': ", "done"),
     *(
-        _Ending(f"training {words}", rf"(?:^\W*|\] )(?:the )?training {words}\b(?! to| for| of)", "done")
+        _Ending(f"training {words}", rf"(?:^\W*|\] )(?:the )?training {words}\b(?! to| for| of| or)", "done")
         for words in (
             "complete",
             "completed",
@@ -110,6 +117,7 @@ _ENDINGS = (
             "has completed",
         )
     ),
+    _Ending("succeeded", r"^Job '\S+' succeeded\W*$", "done"),
     _Ending("finished training", r"^\W*finished training\b", "done"),
     _Ending("successfully installed", r"^Successfully installed \S", "closed"),
     _Ending("application shutdown complete", r"Application shutdown complete", "closed"),

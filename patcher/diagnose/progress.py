@@ -18,10 +18,11 @@ _VERL = "Training Progress"
 """verl's own bar, whose steps are milestones; drawn again at an exit, it shows no progress."""
 _COUNTED = re.compile(
     r"(?:global[_ ]?step|step|iteration|iter|episode|epoch)s?\s*[:=#\[( ]\s*(?P<done>\d+(?:\.\d+)?)\b"
-    r"\b.*(?:loss|reward|lr|grad)"
-    r"|\{'loss': .*'epoch': (?P<epoch>\d+(?:\.\d+)?)",
+    r"\b.*(?:loss|reward|lr|grad)",
     re.IGNORECASE,
 )
+_LOGGED = re.compile(r"\{'(?:loss|reward)': ")
+"""A step as transformers' Trainer logs it: `{'loss': 0.0031, 'grad_norm': 0.144, …, 'epoch': 0.41}`."""
 _SERVED = re.compile(r'HTTP/[\d.]+" 200(?: OK)?\W*$')
 COUNTED = ("loss", "reward")
 PROGRESS_WORDS = ("%|", *COUNTED, '" 200')
@@ -49,8 +50,8 @@ class MovingBars:
             return milestones.begun.keys() <= {"config", "rollout"}
         if milestones.step is None and (counted := _COUNTED.search(text[:_LENGTH])) is not None:
             # A loss is told of a step that was made, `step 0: {'train/loss': 0.3`; a bar begins at nothing done.
-            return self._more("", float(counted["done"] or counted["epoch"]), least=-1.0)
-        return False
+            return self._more("", float(counted["done"]), least=-1.0)
+        return milestones.step is None and _LOGGED.match(text) is not None
 
     def _more(self, name: str, done: float, least: float = 0.0) -> bool:
         before = self._done.get(name)

@@ -157,7 +157,7 @@ def _fits(text: str, start: int, found: re.Match[str], name: str, kind: str) -> 
             if opened is None or not found["quote"]:
                 return False
         value = _quoted(text, found.end())
-        if value is None or rank(text[slice(*value)]):
+        if value is None or _is_name(text[slice(*value)], of_option=name.startswith("-")):
             return False
         called = name.startswith("-") or re.search(r"[(\[]\s*\\*[\"']\Z", text[max(0, start - 20) : start])
         return bool(called) or bool(re.search(r"\d", text[slice(*value)]))
@@ -169,6 +169,12 @@ def _fits(text: str, start: int, found: re.Match[str], name: str, kind: str) -> 
     if sign == "":  # `<password>X</password>`
         return (found[0].strip() != "" and "<" in found[0]) or found[0].endswith(">")
     return True
+
+
+def _is_name(value: str, *, of_option: bool) -> bool:
+    """Whether a value is the next name of a list, as in `("token", "secret")`. Behind an option only another option and
+    words with underscores are, `("--token", "HF_TOKEN")`: in `["--token", "hunter2secret"]` a value sounds like a name."""
+    return bool(rank(value)) and (not of_option or bool(re.fullmatch(r"-.*|[A-Za-z]+(?:_[A-Za-z]+)+", value)))
 
 
 def _quoted(text: str, at: int) -> Span | None:
@@ -314,13 +320,12 @@ def _behind_a_space(text: str, start: int, spaced: re.Match[str], name: str, kin
     quoted = _quoted(text, at)
     begin, end = quoted or (at, bare(text, at))
     value = text[begin:end]
-    if not value or not hidden(kind, value, quoted=quoted is not None) or rank(value):
-        return
     before = text[max(0, start - 40) : start]
+    option = name.startswith("-") or before.endswith("-")
+    if not value or not hidden(kind, value, quoted=quoted is not None) or _is_name(value, of_option=option):
+        return
     line = before.rpartition("\n")[2]
-    ordered = (
-        name.startswith("-") or before.endswith("-") or (_ORDERS.search(line) and name.upper() == name and "_" in name)
-    )
+    ordered = option or (_ORDERS.search(line) and name.upper() == name and "_" in name)
     looks_random = re.search(r"\d", value) and re.search(r"[A-Za-z]", value) and len(value) > 5
     looks_random = looks_random and not re.search(r"[/\\=()]|^\d+(?:\.\d+)*[a-z]*$", value)
     if spaced["comma"] and not name.startswith("-"):

@@ -166,6 +166,16 @@ def test_an_unknown_failure_is_said_to_be_unknown(ask: Callable[..., Answer]) ->
     assert 'single_turn_agent_loop.py", line 38, in run' in answer.out
 
 
+def test_a_run_that_ends_before_its_last_step_is_not_told_as_one_that_came_to_its_end(
+    ask: Callable[..., Answer], tmp_path: Path
+) -> None:
+    log = tmp_path / "run.log"
+    bar = "Training Progress:  50%|█████     | 60/120 [00:02<?, ?it/s]\n"
+    log.write_text(f"(TaskRunner pid=9) step:60 - actor/pg_loss:0.1\n{bar}job finished with exit code 0\n")
+    answer = ask("diagnose", str(log))
+    assert answer.out.startswith("OK  the run has ended, at step 60 of 120, and no error is seen")
+
+
 def test_a_healthy_run(ask: Callable[..., Answer]) -> None:
     answer = ask("diagnose", str(LOGS / "verl-0.8.0.log"))
     assert answer.code == 0

@@ -220,6 +220,7 @@ def test_a_checkpoint_of_a_step_that_is_told_is_written(step: int, verdict: str)
     [
         "[2026-09-08 11:20:20] model.py:611 - step 0: {'train/loss': 1.2e-08, 'train/grad_norm': 0.3311}",
         "01:10:42    INFO Step 1 | Time: 88.31s | Reward: 0.4120 | Throughput: 5120.4 tokens/s",
+        "{'loss': 0.0027, 'grad_norm': 0.1502, 'learning_rate': 5.8e-07, 'epoch': 0.41}",
     ],
 )
 def test_a_step_of_a_trainer_of_one_s_own_is_progress(step: str) -> None:
@@ -229,7 +230,16 @@ def test_a_step_of_a_trainer_of_one_s_own_is_progress(step: str) -> None:
 def test_what_ends_a_run_that_says_that_it_has_finished_is_no_failure() -> None:
     log = f"21:29:32 [TRAIN] [Rank 0] [INFO] Training finished, exiting ...\n{INNER}"
     assert diagnosed(log).verdict == "ok"
-    assert diagnosed(log.replace("finished,", "finished for epoch 1,")).verdict == "failed"
+    for other in ("finished for epoch 1,", "completed or interrupted"):
+        assert diagnosed(log.replace("finished,", other)).verdict == "failed"
+
+
+def test_what_a_client_sees_of_a_server_s_failure_is_no_cause() -> None:
+    server = INNER.replace("app/run.py", "srv/engine.py")
+    client = f"{TRACEBACK}requests.exceptions.HTTPError: 500 Server Error: Internal Server Error for url: "
+    assert root(diagnosed(f"{server}{client}http://127.0.0.1:8000/wake_up\n")) == ("unknown", 4)
+    assert root(diagnosed(f"{client}http://127.0.0.1:8000/wake_up\n{server}")) == ("unknown", 8)
+    assert root(diagnosed(f"{client}https://elsewhere.org/x\n{server}")) == ("unknown", 4)
 
 
 def test_times_with_and_without_a_year_are_of_one_run() -> None:
