@@ -26,6 +26,8 @@ POLL = 5.0
 """Seconds between questions why the node is waited for."""
 FAREWELL = 10.0
 """Seconds that the agent there has to end by itself."""
+_PIECE = 4096
+"""A pipe that is ready takes this much without blocking."""
 _QUEUED = re.compile(rb"job (\d+) queued")
 _LONGEST = 600
 """Characters of what srun says that an error shows, from its end."""
@@ -59,6 +61,8 @@ class _Relay:
     def __init__(self, request: Request, node: subprocess.Popen[bytes], errors: IO[bytes]) -> None:
         self._request, self._node, self._errors = request, node, errors
         self._splitter = frames.Splitter()
+        self._unsent = b""
+        """What srun has not taken yet: while it waits for a node it reads nothing, and a pipe holds 64 KiB."""
         self._told = ""
         self._beat = self._asked = time.monotonic()
         self.greeted = False
@@ -103,13 +107,20 @@ class _Relay:
         self._splitter.feed(seen.partition(greeting)[2])
 
     def _receive(self) -> bytes:
-        """What comes next, with beats to the node meanwhile."""
+        """What comes next, with what is unsent and beats to the node meanwhile."""
+        assert self._node.stdin is not None
         assert self._node.stdout is not None
-        with selectors.DefaultSelector() as ready:
-            ready.register(self._node.stdout, selectors.EVENT_READ)
+        while True:
             self._keep_up()
-            while not ready.select(1.0):
-                self._keep_up()
+            with selectors.DefaultSelector() as ready:
+                ready.register(self._node.stdout, selectors.EVENT_READ)
+                if self._unsent:
+                    ready.register(self._node.stdin, selectors.EVENT_WRITE)
+                found = [key.fileobj for key, _ in ready.select(1.0)]
+            if self._node.stdin in found:
+                self._write()
+            if self._node.stdout in found:
+                break
         piece = os.read(self._node.stdout.fileno(), 1 << 16)
         if not piece:
             self._node.wait()
@@ -150,12 +161,14 @@ class _Relay:
         return os.pread(self._errors.fileno(), 1 << 20, 0)
 
     def _send(self, content: bytes) -> None:
+        self._unsent += content
+
+    def _write(self) -> None:
         assert self._node.stdin is not None
         try:
-            self._node.stdin.write(content)
-            self._node.stdin.flush()
+            self._unsent = self._unsent[os.write(self._node.stdin.fileno(), self._unsent[:_PIECE]) :]
         except OSError:
-            pass  # Its end is noticed where its answer is read.
+            self._unsent = b""  # Its end is noticed where its answer is read.
 
 
 def _end(node: subprocess.Popen[bytes], name: str, within: float) -> None:
