@@ -24,7 +24,7 @@ _COUNTED = re.compile(
 _LOGGED = re.compile(r"\{'(?:loss|reward)': ")
 """A step as transformers' Trainer logs it: `{'loss': 0.0031, 'grad_norm': 0.144, …, 'epoch': 0.41}`."""
 _SERVED = re.compile(r'HTTP/[\d.]+" 200(?: OK)?\W*$')
-COUNTED = ("loss", "reward")
+COUNTED = ("loss", "reward: ")
 PROGRESS_WORDS = ("%|", *COUNTED, '" 200')
 _NAME, _LENGTH = 100, 500
 """Characters of a bar's name, and of a line, that are looked at: what tells of progress stands at its beginning."""

@@ -1,4 +1,4 @@
-"""The connection is cut at twenty points of each step: the right error, the old tree or the new, then the work."""
+"""The connection is cut at many points of each step: the right error, the old tree or the new, then the work."""
 
 from __future__ import annotations
 
