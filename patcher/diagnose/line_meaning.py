@@ -59,8 +59,8 @@ _SOFT = re.compile(
 )
 
 
-# What a client sees of a server of the run's own, which tells the cause itself: `500 Server Error: Internal Server Error
-# for url: http://127.0.0.1:8000/wake_up`. A server elsewhere is asked by https.
+# What a client sees of a server of the run's own, which tells the cause itself: `500 Server Error: Internal Server
+# Error for url: http://127.0.0.1:8000/wake_up`. A server elsewhere is asked by https.
 _OF_SERVER = re.compile(r"\b[45]\d\d\b.*\bfor url:? '?http://")
 
 
