@@ -26,8 +26,10 @@ from patcher.records.symptoms import Symptom
 
 # verl prints samples as `[prompt] …`, `[response] …`, `[score] 0.5`: what a model says there about errors is no error.
 _OPENS = (b"[prompt]", b"[response]", b"[ground_truth]")
-_CLOSES = (b"[score]", b"step:", b"Training Progress:", b"Error executing job with overrides", b"Fatal Python error: ")
+_CLOSES = (b"[score]", b"step:", b"Training Progress:", b"Error executing job with overrides")
 """What ends a sample, or cannot be part of one."""
+_FATAL = b"Fatal Python error: "
+"""What Python says as it aborts, in the middle of a sample too; the line itself is no part of it."""
 # What an OpenAI server answers a client that asked wrongly; the run goes on.
 _ANSWERS = (b'{"error":{"message":', b'{"object":"error",')
 _FAR = 1 << 14
@@ -40,7 +42,8 @@ def is_quoted(block: Block, begin: int, end: int, speaker: str) -> bool:
         return True
     low = max(0, begin - _FAR)
     opened = max(block.content.rfind(mark, low, end) for mark in _OPENS)
-    if opened < 0 or opened < max(block.content.rfind(mark, low, begin) for mark in _CLOSES):
+    closed = max(block.content.rfind(mark, low, begin) for mark in _CLOSES)
+    if opened < max(closed, block.content.rfind(_FATAL, low, end), 0):
         return False
     at, until = block.bounds(opened)
     first = line_at(block, at, until)

@@ -21,7 +21,7 @@ _COUNTED = re.compile(
     r"\b.*(?:loss|reward|lr|grad)",
     re.IGNORECASE,
 )
-_LOGGED = re.compile(r"\{'(?:loss|reward)': ")
+_LOGGED = re.compile(r"\{'loss': ")
 """A step as transformers' Trainer logs it: `{'loss': 0.0031, 'grad_norm': 0.144, …, 'epoch': 0.41}`."""
 _SERVED = re.compile(r'HTTP/[\d.]+" 200(?: OK)?\W*$')
 COUNTED = ("loss", "reward: ")

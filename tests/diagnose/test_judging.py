@@ -234,6 +234,16 @@ def test_what_ends_a_run_that_says_that_it_has_finished_is_no_failure() -> None:
         assert diagnosed(log.replace("finished,", other)).verdict == "failed"
 
 
+def test_a_job_that_ray_says_succeeded_has_not_failed_of_what_ends_its_servers() -> None:
+    assert diagnosed(f"Job 'raysubmit_x1' succeeded\n{INNER}").verdict == "ok"
+
+
+def test_a_fatal_error_ends_a_prompt_that_is_printed() -> None:
+    """verl prints samples, and what they say of errors counts for nothing."""
+    dump = "[prompt] add two numbers\n{}Fatal Python error: Aborted\n"
+    assert root(diagnosed(dump.format("ValueError: of the sample\n"))) == ("unknown", 3)
+
+
 def test_what_a_client_sees_of_a_server_s_failure_is_no_cause() -> None:
     server = INNER.replace("app/run.py", "srv/engine.py")
     client = f"{TRACEBACK}requests.exceptions.HTTPError: 500 Server Error: Internal Server Error for url: "

@@ -161,6 +161,14 @@ def test_a_job_whose_number_was_not_noted(
     assert (at / "slurm.json").exists() == (number is not None)
 
 
+def test_a_job_of_slurm_s_on_a_machine_without_slurm_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    at = job(tmp_path)
+    (at / "slurm.json").unlink()
+    (at / "batch.sh").write_text("#!/bin/bash\n")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert folder.look(str(at))["state"] == "lost"
+
+
 def test_a_job_whose_number_cannot_be_noted_is_cancelled(
     tmp_path: Path, say: Say, monkeypatch: pytest.MonkeyPatch
 ) -> None:

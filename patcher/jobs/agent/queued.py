@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -72,6 +73,8 @@ def search(at: str) -> str | None:
     """
     if not os.path.isfile(os.path.join(at, BATCH)) or os.path.lexists(os.path.join(at, "end.json")):
         return ""
+    if shutil.which("squeue") is None:
+        return ""  # A folder that somebody made up, or a cluster that has no Slurm any more.
     when, number = _searched.get(at, (0.0, None))
     if when and time.monotonic() - when < POLL:
         return number

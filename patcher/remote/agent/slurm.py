@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+from contextlib import suppress
 from typing import Any, Dict
 
 from patcher.messages import Refusal, listed, phrase
@@ -74,9 +75,10 @@ def submit(name: str, options: list[str], script: str, environment: dict[str, st
     try:
         output = call(["sbatch", "--parsable", f"--job-name={name}", *options, script], environment, SUBMITTING)
     except AwayError as error:
-        number = _number_if_it_answers(name)
-        if number:
-            return number
+        with suppress(AwayError):
+            number = number_of(name)
+            if number:
+                return number
         advice = phrase("Correct the host's table in uky-patch.toml, or look at the cluster: sinfo, squeue.")
         raise Refusal("slurm", phrase("Slurm does not take the job"), listed(str(error)), advice) from None
     return output.strip().partition(";")[0]
@@ -87,13 +89,6 @@ def number_of(name: str) -> str:
     output = call(["squeue", "--noheader", "--format=%i", f"--user={os.getuid()}", f"--name={name}"])
     found = re.match("[0-9]{1,12}$", output.strip())
     return found[0] if found else ""
-
-
-def _number_if_it_answers(name: str) -> str:
-    try:
-        return number_of(name)
-    except AwayError:
-        return ""
 
 
 def cancel(number: str) -> None:

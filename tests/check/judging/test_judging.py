@@ -224,6 +224,12 @@ def test_what_cannot_be_decided_is_said(on_package: Callable) -> None:
     assert on_package("from pkg.a import make\nmake().only\n", package).undecided == ["pkg.a.C.only"]
 
 
+def test_a_name_with_underscores_may_be_served_as_any_other(on_package: Callable) -> None:
+    """numpy/core/_multiarray_umath.py serves `__cpu_features__` so."""
+    package = {"a.py": "import sys\ndef __getattr__(name):\n    return getattr(sys.modules['other'], name)\n"}
+    assert on_package("from pkg.a import __cpu_features__\n", package).told == set()
+
+
 def test_what_a_package_reads_off_its_own_module_is_not_called_missing(on_package: Callable) -> None:
     tree = "import pkg\n\nprint(pkg.cuda.Bound, pkg.cuda.Commented)\n"
     package = {"__init__.py": "import pkg.cuda", "cuda.py": "", "user.py": """
