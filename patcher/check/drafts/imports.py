@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from patcher.analysis.findings import Finding
 from patcher.analysis.symbols import Absent, Class, Definition, Function, Module, Symbols, Unknown, Variable, full_name
 from patcher.analysis.symbols.classes import methods
 from patcher.analysis.uses import ImportOf
+from patcher.check.drafts.constants import renamed_constants
 from patcher.check.drafts.inputs import DraftInputs, Namesake, Repair
 from patcher.check.drafts.parameters import named_instead
 from patcher.check.drafts.sites import fitted
 from patcher.i18n import Phrase, phrase
-from patcher.rewrite.edits import MoveImport
+from patcher.rewrite.edits import Edit, MoveImport, Replace
+from patcher.rewrite.names import aliases, dotted, local
+from patcher.rewrite.outcome import Unparseable
+from patcher.rewrite.source import parse
+from patcher.rewrite.syntax import IMPORTS
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -23,6 +28,8 @@ class Moved:
 
     path: str
     evidence: Phrase
+    members: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """What it calls its members now, by their old names, where they differ."""
 
 
 def import_repairs(finding: Finding, inputs: DraftInputs) -> list[Repair]:
@@ -48,7 +55,7 @@ def import_repairs(finding: Finding, inputs: DraftInputs) -> list[Repair]:
         repairs.append(
             Repair(
                 finding,
-                (exact,),
+                (exact, *_members_renamed(finding.file, text, need, moved)),
                 cause=old.rpartition(".")[0] if need.name is not None else old,
                 verb="moved" if _last(old) == _last(moved.path) else "renamed",
                 title=_title(old, moved.path),
@@ -84,7 +91,27 @@ def moved_to(old: str, finding: Finding, inputs: DraftInputs) -> Moved | None:
         if len(found) == 1 and not (renamed and name == _last(old)):
             path = best_path(found[0].paths, inputs.releases.near(package, inputs.against.get(package, "")))
             return Moved(path, _evidence(old, path, was, renamed=renamed))
+    if isinstance(was, Class) and before is not None and (heir := renamed_constants(was, before, symbols)) is not None:
+        for one in search.of(heir.name):
+            if one.definition.module == was.module:
+                path = best_path(one.paths, inputs.releases.near(package, inputs.against.get(package, "")))
+                same = phrase("{new} stands in its module since {old} is gone, with the same values", new=path, old=old)
+                return Moved(path, same, heir.members)
     return None
+
+
+def _members_renamed(file: str, text: str, need: ImportOf, moved: Moved) -> Iterator[Edit]:
+    """`Level.PIECEWISE` in other words, for each member that is called differently and used in the file."""
+    code = parse(text)
+    if isinstance(code, Unparseable):
+        return
+    imported = [alias for node in code.everything if isinstance(node, IMPORTS) for alias in aliases(node)]
+    for bound in {local(alias) for alias in imported if dotted(alias.name)[-1] == need.name}:
+        for old, new in moved.members.items():
+            # Not RenameAttribute: it goes by what a name is imported from, which the edit of the import has changed.
+            change = Replace(file=file, pattern=f"{bound}.{old}", replacement=f"{bound}.{new}")
+            if (edit := fitted(change, text, frozenset(), "")) is not None:
+                yield edit
 
 
 def _module(old: str, finding: Finding, modules: tuple[str, ...]) -> Moved | None:

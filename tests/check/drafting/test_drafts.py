@@ -105,6 +105,36 @@ def test_what_is_not_clearly_the_same_thing_is_not_offered(tmp_path: Path, new: 
     assert not drafts(tmp_path, old, new, {"a.py": "from vllm.a import Thing\n"})
 
 
+LEVEL = "class Level:\n    NONE = 0\n    ONCE = 2\n    PIECEWISE = 3\n"
+MODE = "import enum\nclass Mode(enum.IntEnum):\n    'How it compiles.'\n    NONE = 0\n    ONCE = 2\n    WHOLE = 3\n"
+
+
+@pytest.mark.parametrize("name", ["Level", "Level as L"])
+def test_a_class_of_constants_is_known_by_its_values(tmp_path: Path, name: str) -> None:
+    used = name.rpartition(" ")[2]
+    tree = {"a.py": f"from vllm.config import {name}\nused = [{used}.NONE, {used}.PIECEWISE]\n"}
+    (draft,) = drafts(tmp_path, {"vllm/config.py": LEVEL}, {"vllm/config.py": MODE}, tree)
+    changed = [line for line in applied(draft, tree, "a.py").splitlines() if not line.startswith("#")]
+    assert changed == [f"from vllm.config import Mode as {used}", f"used = [{used}.NONE, {used}.WHOLE]"]
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        MODE.replace("WHOLE = 3", "WHOLE = 4"),
+        MODE.replace("WHOLE = 3", "WHOLE = True"),
+        MODE + MODE.replace("Mode", "Kind"),
+        MODE + "    def __getattr__(self, name): ...\n    LATE = make()\n",
+        LEVEL.replace("Level", "Kept"),
+    ],
+    ids=["another value", "another type", "two of them", "not constants alone", "there before"],
+)
+def test_a_class_of_other_values_is_not_taken_for_it(tmp_path: Path, new: str) -> None:
+    tree = {"a.py": "from vllm.config import Level\nused = Level.PIECEWISE\n"}
+    old = LEVEL + LEVEL.replace("Level", "Kept")
+    assert not drafts(tmp_path, {"vllm/config.py": old}, {"vllm/config.py": new}, tree)
+
+
 def test_a_renamed_class_needs_words_that_say_so(tmp_path: Path) -> None:
     told = 'class Old:\n    def run(self):\n        warn("`Old` is deprecated. Please use `New` instead.")\n'
     new = {"vllm/a.py": "class New:\n    def run(self): ...\n"}
