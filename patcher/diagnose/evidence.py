@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
@@ -119,7 +120,9 @@ class Evidence:
     progress_before: int = 0
     """The offset of the sign before that one."""
     finished: LogLine | None = None
-    """The sign that the run came to its end; whatever comes behind it is no failure."""
+    """The sign that the run came to its end."""
+    failed: LogLine | None = None
+    """The last line that tells of a status of a process that is not 0."""
     complete: LogLine | None = None
     """The last of all steps."""
     closed: LogLine | None = None
@@ -154,6 +157,8 @@ class Evidence:
         return self.phase is None or bool(suffixes and suffixes <= _OF_DOCUMENTS)
 
 
+_NEVER = sys.maxsize
+"""An offset behind all others: which log of several goes on behind a run's end is not known."""
 _CLOCKS_APART = 1.0
 """Seconds by which the times of two processes may be off. Set by hand: loggers tell whole seconds, and write later."""
 
@@ -190,6 +195,8 @@ def merge_evidence(parts: Sequence[LogOfRun]) -> Evidence:
         found.last, found.complained = some.last or found.last, some.complained if some.last else found.complained
     if found.complete is not None:
         found.complete = replace(found.complete, offset=-1)
+    if found.finished is not None:
+        found.finished = replace(found.finished, offset=_NEVER)
     for part in ordered:
         some = part.evidence
         found.versions = {**found.versions, **some.versions}

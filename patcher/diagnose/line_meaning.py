@@ -90,8 +90,8 @@ EXCEPTION_WORDS = (
 """Words that lines with an exception hold."""
 
 
-How = Literal["done", "closed", "killed"]
-"""`done`: whatever comes behind is no failure; `closed`: a part has come to its end; `killed`: a process has failed."""
+How = Literal["done", "closed", "killed", "failed"]
+"""`done`: the run has come to its end; `closed`: a part has; `killed`: a process was ended; `failed`: its status was not 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +151,13 @@ _ENDINGS = (
     _Ending("signal", r"\b(?:terminated|killed|exited|died|crashed) (?:by|with|due to|from) signal:? ?\S", "killed"),
     _Ending(
         "exit",
-        r"\bexit(?:ed)?(?:[ _]?(?:with|code|status|exit|non-zero|a))*\s*[:=]?\s*-?[1-9]\d{0,2}\b(?![.\w])"
-        r"|^srun: error: .*: Exited with exit code|^srun: error: .*: (?:Out Of Memory|Killed|Terminated)",
+        r"\bexit(?:ed|s)?(?:[ _]?(?:with|return|code|status|exit|non-zero|a))*\s*[:=]?\s*-?[1-9]\d{0,2}\b(?![.\w])"
+        r"|^srun: error: .*: Exited with exit code",
+        "failed",
+    ),
+    _Ending(
+        "srun: error",
+        r"^srun: error: .*: (?:Out Of Memory|Killed|Terminated)",
         "killed",
     ),
 )
@@ -160,7 +165,7 @@ ENDING_WORDS = tuple(dict.fromkeys(ending.needle for ending in _ENDINGS))
 _ENDING_PATTERNS = [(ending.needle, re.compile(ending.pattern, re.IGNORECASE), ending.how) for ending in _ENDINGS]
 # Lines that only speak of an exit: `will exit with code 1 if …`, `os._exit(1)` in a line of code, `--exit-code 2`.
 _HARMLESS = re.compile(
-    r"(?:if|when|should|would|will|to|on|may) (?:\w+ )?exit|exit code (?:of|is)|--|sys\.exit|os\._exit", re.IGNORECASE
+    r"(?:if|when|should|would|will|to|on|may) (?:\w+ )?exit|exit code (?:of|is)|--[\w-]*exit|sys\.exit|os\._exit", re.IGNORECASE
 )
 
 
@@ -168,7 +173,7 @@ def ending_of(text: str, level: str, needle: str) -> How | None:
     """What a line, without its labels, says of an end; None for nothing."""
     for own, pattern, how in _ENDING_PATTERNS:
         if own == needle and pattern.search(text):
-            if how == "killed" and needle in ("exit", "signal") and (level == "DEBUG" or _HARMLESS.search(text)):
+            if needle in ("exit", "signal") and how in ("killed", "failed") and (level == "DEBUG" or _HARMLESS.search(text)):
                 return None
             return how
     return None

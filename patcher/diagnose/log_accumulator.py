@@ -278,7 +278,9 @@ class LogAccumulator:
             self._found.finished = line.place
         elif how == "closed":
             self._closed = line.place
-        elif how == "killed" and line.offset not in self._endings:
+        elif how == "failed":
+            self._found.failed = line.place
+        if how in ("killed", "failed") and line.offset not in self._endings:
             self._endings.add(line.offset)
             self._add_failure(line.label.text.split(":")[0][:60], "signal", line)
 

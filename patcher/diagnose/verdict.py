@@ -97,9 +97,20 @@ def candidates(evidence: Evidence, hits: Sequence[Hit]) -> list[Candidate]:
 
 def _counts(place: LogLine, evidence: Evidence) -> bool:
     """Whether the run neither went on training afterwards nor had come to its end before."""
-    if evidence.finished is not None:
+    if evidence.finished is not None and not _fails_at_end(place, evidence.finished, evidence):
         return False
     return place.offset >= evidence.progress and (evidence.complete is None or place.offset > evidence.complete.offset)
+
+
+def _fails_at_end(place: LogLine, finished: LogLine, evidence: Evidence) -> bool:
+    """Whether a failure counts in a log that says `Training completed`.
+
+    verl's asynchronous trainers say it too where one of their parts has failed, some steps before the last one. Behind
+    it processes complain of each other while they end; that one of them failed is told by its status.
+    """
+    if place.offset < finished.offset:
+        return evidence.steps is not None and (evidence.step or 0) < evidence.steps
+    return evidence.failed is not None and evidence.failed.offset > finished.offset
 
 
 def _in_the_step_before(one: Raised, evidence: Evidence) -> bool:
