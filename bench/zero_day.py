@@ -1,7 +1,8 @@
 """`python -m bench.zero_day`: a release comes out, and no record knows it yet. What do the drafts of `check` repair?
 
-For each release of vLLM, the shipped records whose range begins there or later are hidden. What breaks is held against
-the drafts that `check --draft` would make on that day, and each draft against the record that was written later.
+For each release of vLLM, the shipped records whose range begins there or later are hidden, and the others are applied,
+as a user's tree has them. What breaks then is held against the drafts that `check --draft` would make on that day, and
+each draft against the record that was written later.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from patcher.analysis.target import Target
 from patcher.check.drafts import Draft, DraftInputs, Releases, draft_records
 from patcher.check.matrix import wanted_releases
 from patcher.check.pair import check_pair
-from patcher.check.repairs import check_with_records
+from patcher.check.repairs import check_with_records, tree_with_records
 from patcher.packages.releases import sources, versions, wheel
 from patcher.plan.inputs import belongs
 from patcher.records.load import load
@@ -83,17 +84,18 @@ def day(verl: str, vllm: str, records: Sequence[Record], releases: Sequence[str]
     """
     known = [one for one in records if (first := first_release(one)) is None or first < Version(vllm)]
     hidden = tuple(one.id for one in records if one not in known)
-    project = Project(wheel("verl", verl))
+    released = Project(wheel("verl", verl))
     target = Target({"vllm": vllm}, {"vllm": symbols(vllm)}, {"vllm": vllm})
-    report, _ = check_with_records(project, target, known, verl)
-    breaks = [one for one in report.of("break") if one.repaired_by is None]
+    project = tree_with_records(released, target, known, verl)
+    report = check_pair(project, target, verl=verl)
+    breaks = list(report.of("break"))
     before = [one for one in releases if Version(one) < Version(vllm)][-1]
     old = breaks_of(verl, before) if breaks else ()
     breaks = [one for one in breaks if one.key not in old]
     if not breaks:
         return None
-    later, _ = check_with_records(project, target, records, verl)
-    by_hand = {_spot(one): one.repaired_by for one in later.findings if one.repaired_by is not None}
+    later, _ = check_with_records(released, target, records, verl)
+    by_hand = {one.key: one.repaired_by for one in later.findings if one.repaired_by is not None}
     earlier = [one for one in releases if Version(one) <= Version(vllm)]  # Nothing later is known on that day.
     inputs = DraftInputs(project, target, verl, Releases({"vllm": earlier}, lambda _package, version: symbols(version)))
     drafts = draft_records(report.findings, inputs, [one.id for one in records])
@@ -115,8 +117,8 @@ def _spot(one: Finding) -> tuple[str, int, str]:
     return one.file, one.line, one.symbol
 
 
-def _judged(draft: Draft, by_hand: dict[tuple[str, int, str], str], records: dict[str, Record], verl: str) -> str:
-    names = {by_hand[_spot(one)] for one in draft.repairs if _spot(one) in by_hand}
+def _judged(draft: Draft, by_hand: dict[tuple[str, str, str, str], str], records: dict[str, Record], verl: str) -> str:
+    names = {by_hand[one.key] for one in draft.repairs if one.key in by_hand}
     if not names:
         return "new"
     shipped = {_change(edit) for name in names for edit in records[name].edits if belongs(verl)(edit)}

@@ -23,6 +23,7 @@ from patcher.plan.replay import Workspace, predecessors
 if TYPE_CHECKING:
     from patcher.plan.outcome import Plan
     from patcher.records.model import Record
+    from patcher.rewrite.edits import MarkStyle
     from patcher.session.session import Session
 
 
@@ -273,6 +274,13 @@ def check_with_records(
     return repairs.before, repairs.after
 
 
+def tree_with_records(project: Project, target: Target, records: Sequence[Record], verl: str) -> Project:
+    """The tree with the edits of all records that fit it and the target, without markers, as a fork has them."""
+    files = {file for record in records for file in record.files}
+    steps, _ = _rehearse(project, target, _concerned(records, files), verl, "unmarked")
+    return project.with_texts({path: text for _, texts in steps for path, text in texts.items()})
+
+
 def around(environment: Environment, target: Target) -> Environment:
     """The environment with the target's packages in the place of those installed."""
     packages = dict(environment.packages)
@@ -315,7 +323,7 @@ def _concerned(records: Iterable[Record], files: Iterable[str]) -> tuple[Record,
 
 
 def _rehearse(
-    project: Project, target: Target, records: Sequence[Record], verl: str
+    project: Project, target: Target, records: Sequence[Record], verl: str, style: MarkStyle = "comment"
 ) -> tuple[tuple[Step, ...], dict[str, str]]:
     """Make the records' edits on the tree's texts: each record that can be made, and the texts before all of them."""
     known = {name: Installed(name, version) for name, version in target.versions.items() if version is not None}
@@ -327,7 +335,7 @@ def _rehearse(
         content = project.content(file)
         if content is not None:
             texts[file] = content.decode("utf-8", "replace")
-    workspace = Workspace.of(texts, {}, "Uky", "comment")
+    workspace = Workspace.of(texts, {}, "Uky", style)
     earlier = predecessors(wanted)
     for record in wanted:
         workspace.replay(record, belongs(verl), earlier[record.id])

@@ -91,7 +91,8 @@ EXCEPTION_WORDS = (
 
 
 How = Literal["done", "closed", "killed", "failed"]
-"""`done`: the run has come to its end; `closed`: a part has; `killed`: a process was ended; `failed`: its status was not 0."""
+"""`done`: the run has come to its end; `closed`: a part has; `killed`: a process was ended by a signal; `failed`: its
+status was not 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +166,8 @@ ENDING_WORDS = tuple(dict.fromkeys(ending.needle for ending in _ENDINGS))
 _ENDING_PATTERNS = [(ending.needle, re.compile(ending.pattern, re.IGNORECASE), ending.how) for ending in _ENDINGS]
 # Lines that only speak of an exit: `will exit with code 1 if …`, `os._exit(1)` in a line of code, `--exit-code 2`.
 _HARMLESS = re.compile(
-    r"(?:if|when|should|would|will|to|on|may) (?:\w+ )?exit|exit code (?:of|is)|--[\w-]*exit|sys\.exit|os\._exit", re.IGNORECASE
+    r"(?:if|when|should|would|will|to|on|may) (?:\w+ )?exit|exit code (?:of|is)|--[\w-]*exit|sys\.exit|os\._exit",
+    re.IGNORECASE,
 )
 
 
@@ -173,9 +175,8 @@ def ending_of(text: str, level: str, needle: str) -> How | None:
     """What a line, without its labels, says of an end; None for nothing."""
     for own, pattern, how in _ENDING_PATTERNS:
         if own == needle and pattern.search(text):
-            if needle in ("exit", "signal") and how in ("killed", "failed") and (level == "DEBUG" or _HARMLESS.search(text)):
-                return None
-            return how
+            ends = how in ("done", "closed") or needle not in ("exit", "signal")
+            return how if ends or not (level == "DEBUG" or _HARMLESS.search(text)) else None
     return None
 
 

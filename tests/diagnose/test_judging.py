@@ -234,6 +234,23 @@ def test_what_ends_a_run_that_says_that_it_has_finished_is_no_failure() -> None:
         assert diagnosed(log.replace("finished,", other)).verdict == "failed"
 
 
+BAR = "(TaskRunner pid=9) Training Progress: {0}%|x| {0}/100 [00:0{1}<00:10, 1.0s/it]\n"
+
+
+@pytest.mark.parametrize(("step", "verdict"), [(40, "failed"), (100, "ok")])
+def test_a_run_that_calls_itself_complete_has_failed_where_steps_are_left(step: int, verdict: str) -> None:
+    log = BAR.format(step, 5) + INNER + "[ASYNC MAIN] Training completed successfully\n[ASYNC MAIN] Cleaning up...\n"
+    assert diagnosed(log.encode()).verdict == verdict
+
+
+@pytest.mark.parametrize(("status", "verdict"), [(1, "failed"), (0, "ok")])
+def test_what_comes_behind_the_end_of_training_is_a_failure_where_the_status_says_so(status: int, verdict: str) -> None:
+    end = f"[ERROR] [launch.py:341:x] ['python', 'train.py', '--local_rank=1'] exits with return code = {status}\n"
+    log = "{'train_runtime': '912.7', 'train_loss': '0.001'}\n" + INNER + end
+    found = diagnosed(log.encode())
+    assert (found.verdict, bool(found.findings)) == (verdict, status != 0)
+
+
 def test_a_job_that_ray_says_succeeded_has_not_failed_of_what_ends_its_servers() -> None:
     assert diagnosed(f"Job 'raysubmit_x1' succeeded\n{INNER}").verdict == "ok"
 

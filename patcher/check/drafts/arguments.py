@@ -8,6 +8,7 @@ import dataclasses
 import libcst as cst
 
 from patcher.analysis.findings import Finding
+from patcher.analysis.symbols import Symbols
 from patcher.check.drafts.inputs import DraftInputs, Repair
 from patcher.check.drafts.parameters import Callee, Renamed, callee_of, droppable, renamed
 from patcher.check.drafts.sites import (
@@ -26,10 +27,11 @@ from patcher.rewrite.edits import Edit, RemoveArgument, RenameArgument, Replace
 
 def argument_repairs(finding: Finding, inputs: DraftInputs) -> list[Repair]:
     """What to do with an argument that the target no longer takes; nothing unless the sources speak for it."""
-    parts, symbols = split_symbol(finding.symbol), inputs.symbols(finding.package)
-    if parts is None or symbols is None:
+    symbols = inputs.symbols(finding.package)
+    if symbols is None:
         return []
-    callee, parameter = parts
+    # Without a parameter: `Server takes fewer positional arguments`.
+    callee, parameter = split_symbol(finding.symbol) or (finding.symbol, "")
     new = callee_of(symbols, callee)
     before = inputs.before(finding)
     old = callee_of(before, callee) if before is not None else None
@@ -100,8 +102,12 @@ def _by_position(
 ) -> list[Repair]:
     """An argument in the place of a parameter that is gone, where those behind it move up to their own."""
     symbols, sites = inputs.symbols(finding.package), call_sites(finding, callee, inputs)
-    if symbols is None or old is None or new is None or len(sites) != 1:
+    if symbols is None or new is None or len(sites) != 1:
         return []
+    if old is None or old.positional == new.positional:
+        old = _last_with_more(finding.package, callee, len(sites[0].positional), new, inputs)
+        if old is None:
+            return []
     # The finding speaks of the parameter that is reached now. The one that went is the one to leave out, if it is one
     # alone.
     if parameter in new.formals or parameter not in old.formals:
@@ -122,6 +128,19 @@ def _by_position(
     of_parameter = dataclasses.replace(finding, symbol=f"{callee}({parameter})")
     found = _repair(of_parameter, edit, site, callee, f"{parameter}.dropped", title, why, inputs)
     return [dataclasses.replace(repair, finding=finding) for repair in found]
+
+
+def _last_with_more(package: str, callee: str, count: int, new: Callee, inputs: DraftInputs) -> Callee | None:
+    """The callee in the last release in which it took so many arguments by position, where it takes fewer now."""
+    if count <= len(new.positional):
+        return None
+
+    def takes_them(symbols: Symbols) -> bool:
+        then = callee_of(symbols, callee)
+        return then is not None and len(then.positional) >= count
+
+    before = inputs.releases.last_that(package, inputs.against.get(package, ""), takes_them)
+    return callee_of(before, callee) if before is not None else None
 
 
 def _value(

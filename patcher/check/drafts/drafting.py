@@ -48,7 +48,8 @@ def draft_records(
 ) -> tuple[Draft, ...]:
     """Drafts for the findings that a sound repair is known for and no record repairs.
 
-    Each applies on the tree, makes its findings vanish and adds none, alone and together with the drafts before it.
+    Each applies on the tree, makes its findings vanish and adds none (but optional uses of what could not be imported
+    before), alone and together with the drafts before it.
     `taken` are ids that records have already, `standing` the texts of files that records have changed: where a draft
     edits their lines, it comes after them.
     """

@@ -15,7 +15,7 @@ from patcher.check.drafts.inputs import DraftInputs, Namesake, Repair
 from patcher.check.drafts.parameters import named_instead
 from patcher.check.drafts.sites import fitted
 from patcher.i18n import Phrase, phrase
-from patcher.rewrite.edits import Edit, MoveImport, Replace
+from patcher.rewrite.edits import Edit, MoveImport, RenameAttribute, Replace
 from patcher.rewrite.names import aliases, dotted, local
 from patcher.rewrite.outcome import Unparseable
 from patcher.rewrite.source import parse
@@ -43,6 +43,8 @@ def import_repairs(finding: Finding, inputs: DraftInputs) -> list[Repair]:
             old = _dotted(use.need)
             if finding.symbol == old or (finding.symbol == use.need.module and use.line == finding.line):
                 wanted[old] = use.need
+    if not wanted:
+        return _renamed_beside(finding, text, inputs)
     repairs = []
     for old, need in wanted.items():
         if need.name == "*" or (moved := moved_to(old, finding, inputs)) is None:
@@ -65,6 +67,25 @@ def import_repairs(finding: Finding, inputs: DraftInputs) -> list[Repair]:
             )
         )
     return repairs
+
+
+def _renamed_beside(finding: Finding, text: str, inputs: DraftInputs) -> list[Repair]:
+    """What is asked of a module, `parallel_state.old_name()`, by the name that the module has for it now."""
+    symbols, moved = inputs.symbols(finding.package), moved_to(finding.symbol, finding, inputs)
+    if symbols is None or moved is None:
+        return []
+    module, _, name = finding.symbol.rpartition(".")
+    new = _last(moved.path)
+    here = symbols.resolve(f"{module}.{new}").definition
+    if isinstance(here, Absent | Unknown) or full_name(here) != full_name(symbols.resolve(moved.path).definition):
+        return []
+    edit = RenameAttribute(file=finding.file, old=f"{_last(module)}.{name}", new=new)
+    exact = fitted(edit, text, frozenset({finding.line}), finding.function)
+    if exact is None:
+        return []
+    title = phrase("Use {new} in place of {old}", new=new, old=name)
+    has, lacks = (f"{module}.{new}",), (finding.symbol,) if symbols.has(finding.symbol) is False else ()
+    return [Repair(finding, (exact,), finding.symbol, "renamed", title, moved.evidence, has, lacks)]
 
 
 def moved_to(old: str, finding: Finding, inputs: DraftInputs) -> Moved | None:
@@ -93,7 +114,7 @@ def moved_to(old: str, finding: Finding, inputs: DraftInputs) -> Moved | None:
             return Moved(path, _evidence(old, path, was, renamed=renamed))
     if isinstance(was, Class) and before is not None and (heir := renamed_constants(was, before, symbols)) is not None:
         for one in search.of(heir.name):
-            if one.definition.module == was.module:
+            if isinstance(one.definition, Class) and one.definition.module == was.module:
                 path = best_path(one.paths, inputs.releases.near(package, inputs.against.get(package, "")))
                 same = phrase("{new} stands in its module since {old} is gone, with the same values", new=path, old=old)
                 return Moved(path, same, heir.members)

@@ -49,6 +49,11 @@ class Releases:
         version = self._last_version(package, symbol, target, since)
         return self._of(package, version) if version is not None else None
 
+    def last_that(self, package: str, target: str, test: Callable[[Symbols], bool]) -> Symbols | None:
+        """The last release below `target` that passes a test."""
+        version = self._find_last(package, test, target)
+        return self._of(package, version) if version is not None else None
+
     def first_without(self, package: str, symbol: str, target: str) -> str | None:
         """The release after the last one that offers `symbol`; None where no earlier one is known to."""
         last = self._last_version(package, symbol, target, None)
@@ -58,7 +63,7 @@ class Releases:
     def _last_version(self, package: str, symbol: str, target: str, since: str | None) -> str | None:
         key = (package, symbol, target, since)
         if key not in self._last:
-            self._last[key] = self._find_last(package, symbol, since or target)
+            self._last[key] = self._find_last(package, lambda symbols: symbols.has(symbol) is True, since or target)
         return self._last[key]
 
     def near(self, package: str, target: str) -> list[Symbols]:
@@ -68,26 +73,26 @@ class Releases:
         found = (self._of(package, version) for version in (*older[-_NEAR:], *newer[:_NEAR]))
         return [symbols for symbols in found if symbols is not None]
 
-    def _find_last(self, package: str, symbol: str, end: str) -> str | None:
-        """Go back in growing steps to a release that has it, then halve the way to the first that lacks it."""
+    def _find_last(self, package: str, test: Callable[[Symbols], bool], end: str) -> str | None:
+        """Go back in growing steps to a release that passes, then halve the way to the first that does not."""
         older = _below(self._versions.get(package, []), end)
         lacking, having, step = len(older), -1, 1
         # Steps of 1, 2, 4, 4, ...: a symbol that lived for a few releases only is not stepped over.
         while lacking > 0 and having < 0:
             at = max(lacking - step, 0)
-            if self._has(package, older[at], symbol):
+            if self._passes(package, older[at], test):
                 having = at
             else:
                 lacking, step = at, min(step * 2, _STRIDE)
         # Halving assumes that what went does not come back in between.
         while having >= 0 and lacking - having > 1:
             middle = (having + lacking) // 2
-            having, lacking = (middle, lacking) if self._has(package, older[middle], symbol) else (having, middle)
+            having, lacking = (middle, lacking) if self._passes(package, older[middle], test) else (having, middle)
         return older[having] if having >= 0 else None
 
-    def _has(self, package: str, version: str, symbol: str) -> bool:
+    def _passes(self, package: str, version: str, test: Callable[[Symbols], bool]) -> bool:
         symbols = self._of(package, version)
-        return symbols is not None and symbols.has(symbol) is True
+        return symbols is not None and test(symbols)
 
     def _of(self, package: str, version: str) -> Symbols | None:
         key = (package, version)

@@ -338,7 +338,7 @@ def droppable(
                 text = "the constructor did not keep {name}; the object gets it from {method}, which is called here too"
                 return phrase(text, name=name, method=setter)
     # `def __init__(self, config): dtype = config.dtype`: what was an argument comes from another one now.
-    if new is not None and new.node is not None and (source := _derived(new.node, name)):
+    if new is not None and (source := _derived(new, name, symbols)):
         return phrase("it takes {name} from {source} itself now", name=name, source=source)
     return None
 
@@ -399,14 +399,22 @@ def _escapes(node: ast.AST, name: str) -> bool:
     return _forwards(node) or any(id(read) not in asked for read in _reads(node, name))
 
 
-def _derived(node: ast.FunctionDef | ast.AsyncFunctionDef, name: str) -> str:
-    """The expression on another parameter that the function's own local `name` is set to before all else."""
-    parameters = {argument.arg for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)}
-    for statement in node.body:
-        match statement:
-            case ast.Assign(targets=[ast.Name(id=target)], value=ast.Attribute(value=ast.Name(id=owner), attr=attr)):
-                if target == name and owner in parameters and attr == name:
+def _derived(callee: Callee, name: str, symbols: Symbols) -> str:
+    """The attribute of another parameter that the function, or its class's constructors, takes for `name`."""
+    bases = linearise(symbols, callee.owner) if callee.owner is not None else ()
+    above = [method for base in bases if isinstance(base, Class) for method in methods(symbols, base)]
+    constructors = [method for method in above if method.name == "__init__"]
+    for node in [callee.node, *constructors] if callee.node is not None else []:
+        for statement in node.body:
+            match statement:
+                # `dtype = config.dtype`, `self.model_config = self.engine.model_config`
+                case ast.Assign(
+                    targets=[ast.Name(id=target) | ast.Attribute(value=ast.Name(id="self"), attr=target)],
+                    value=ast.Attribute(
+                        value=ast.Name(id=owner) | ast.Attribute(value=ast.Name(id="self"), attr=owner), attr=attr
+                    ),
+                ) if target == attr == name and owner in callee.formals:
                     return f"{owner}.{attr}"
-            case _:
-                pass
+                case _:
+                    pass
     return ""

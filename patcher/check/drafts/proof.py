@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from patcher.analysis.findings import Finding
 from patcher.check.drafts.inputs import DraftInputs
@@ -12,6 +13,9 @@ from patcher.check.pair import check_pair
 from patcher.plan.replay import Replayed, Workspace
 from patcher.records.model import Record
 from patcher.rewrite.outcome import AlreadyDone, Overlap, Rewritten
+
+_Identity: TypeAlias = tuple[tuple[str, str, str, str], str]
+"""File, function, kind and symbol of a finding, and its severity."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +34,10 @@ class Prover:
     _checked: dict[tuple[str, ...], tuple[tuple[Finding, ...], Counter[str]]] = field(default_factory=dict)
 
     def prove(self, record: Record, wanted: Sequence[Finding]) -> Proven | None:
-        """None unless the record applies, every finding in `wanted` is gone, none is new and a second run is idle."""
+        """None unless the record applies, every finding in `wanted` is gone, none is new and a second run is idle.
+
+        An optional use that a failing import has hidden is not new: it is told once the import works.
+        """
         texts = {file: text for file in record.files if (text := self.inputs.text(file)) is not None}
         made = replayed(record, texts, self.inputs.word)
         if made is None:
@@ -47,7 +54,8 @@ class Prover:
         before = _counted(findings)
         gone = before - left
         # A new finding, or a use that could be decided before and cannot now.
-        if left - before or _concerned(record, wanted) & set(unresolved_after - unresolved):
+        new = [one for one in left - before if not _was_hidden(one, record, wanted)]
+        if new or _concerned(record, wanted) & set(unresolved_after - unresolved):
             return None
         if any(gone[_identity(finding)] == 0 for finding in wanted):
             return None
@@ -63,6 +71,13 @@ class Prover:
 def _concerned(record: Record, wanted: Sequence[Finding]) -> set[str]:
     """The symbols that the record is about. They must be decided after it; what hangs on them may be undecidable."""
     return {symbol.partition("(")[0] for symbol in (*record.when.has, *(finding.symbol for finding in wanted))}
+
+
+def _was_hidden(one: _Identity, record: Record, wanted: Sequence[Finding]) -> bool:
+    """Whether a finding is an optional use, in the same file, of what could not be imported before."""
+    (file, _, _, symbol), severity = one
+    broke = any(other.severity == "break" and other.file == file for other in wanted)
+    return severity == "optional" and broke and symbol.startswith(tuple(f"{name}." for name in record.when.has))
 
 
 def replayed(
@@ -94,9 +109,9 @@ def _replay(
     return workspace, workspace.replay(record, lambda _edit: True, may_touch)
 
 
-def _identity(finding: Finding) -> tuple[tuple[str, str, str, str], str]:
+def _identity(finding: Finding) -> _Identity:
     return finding.key, finding.severity
 
 
-def _counted(findings: Sequence[Finding]) -> Counter[tuple[tuple[str, str, str, str], str]]:
+def _counted(findings: Sequence[Finding]) -> Counter[_Identity]:
     return Counter(map(_identity, findings))

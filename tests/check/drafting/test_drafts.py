@@ -278,6 +278,66 @@ def test_a_property_that_only_passed_on(tmp_path: Path) -> None:
     assert applied(draft, tree, "a.py").endswith("return engine.input_processor\n")
 
 
+GROUPS = """
+def group(): ...
+
+@deprecated("`old_group` has been replaced with `group` and may be removed.")
+def old_group():
+    return group()
+"""
+
+
+@pytest.mark.parametrize("new", ["def group(): ...\n", "def other(): ...\n"], ids=["it is there", "it is gone too"])
+def test_a_function_that_is_asked_of_its_module_goes_by_the_name_that_its_last_words_gave(
+    tmp_path: Path, new: str
+) -> None:
+    tree = {"a.py": "from vllm import state as vs\n\n\ndef f():\n    return vs.old_group().size\n"}
+    found = drafts(tmp_path, {"vllm/state.py": GROUPS}, {"vllm/state.py": new}, tree)
+    assert [applied(one, tree, "a.py").splitlines()[-1] for one in found] == (
+        ["    return vs.group().size"] if "group" in new else []
+    )
+
+
+SERVER = """
+class Base:
+    def __init__(self, engine):
+        self.engine = engine
+        self.config = {source}
+
+class Server(Base):
+    def __init__(self, {parameters}, *, log=None):
+        super().__init__(engine)
+        self.log = {kept}
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "helped"), [("self.engine.config", True), ("engine.config", True), ("make_config()", False)]
+)
+def test_one_argument_too_many_by_position_is_the_one_that_another_brings_along(
+    tmp_path: Path, source: str, *, helped: bool
+) -> None:
+    old = SERVER.format(source="None", parameters="engine, config, models", kept="log, config")
+    new = SERVER.format(source=source, parameters="engine, models", kept="log")
+    tree = {
+        "a.py": "from vllm.server import Server\n\n\ndef f(engine, models):\n"
+        "    config = engine.config\n    return Server(engine, config, models, log=1)\n"
+    }
+    found = drafts(tmp_path, {"vllm/server.py": old}, {"vllm/server.py": new}, tree)
+    assert [applied(one, tree, "a.py").splitlines()[-1] for one in found] == (
+        ["    return Server(engine, models, log=1)"] if helped else []
+    )
+
+
+def test_what_a_failing_import_has_hidden_does_not_speak_against_its_repair(tmp_path: Path) -> None:
+    tree = {"workers/rollout/a.py": "from vllm.old import Reply\n\n\ndef f(reply: Reply):\n    return reply.code\n"}
+    tree["trainer/main_ppo.py"] = "import verl.workers.rollout.a\n"
+    old = {"vllm/old.py": "class Reply:\n    code: int = 0\n    text: str = ''\n"}
+    new = {"vllm/new.py": "class Reply:\n    text: str = ''\n    error: str = ''\n"}
+    (draft,) = drafts(tmp_path, old, new, tree)
+    assert [(one.severity, one.symbol) for one in draft.repairs] == [("break", "vllm.old.Reply")]
+
+
 def test_a_draft_is_a_whole_record_that_says_it_is_one(tmp_path: Path) -> None:
     code = "class Model:\n    def load(self): ...\n"
     tree = {"a.py": "from vllm.lora.models import Model\n"}
