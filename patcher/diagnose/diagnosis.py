@@ -42,7 +42,7 @@ class Direction:
     removed_in: str = ""
     """The first release of those that lack it up to the one at hand."""
     added_in: str = ""
-    """The first later release that has it."""
+    """The first later release that has it; the first of all, where the release at hand is not known."""
     moved_to: str = ""
     """Where the version at hand has it instead."""
     unknown: Phrase | Phrases | str = NOTHING
@@ -59,9 +59,9 @@ class Direction:
     @property
     def requirement(self) -> str:
         """What to install, as pip takes it; "" where nothing is known to have the name."""
-        if self.removed_in:
-            return f"{self.distribution}<{self.removed_in}"
-        return f"{self.distribution}>={self.added_in}" if self.added_in else ""
+        bounds = [f">={self.added_in}"] if self.added_in else []
+        bounds += [f"<{self.removed_in}"] if self.removed_in else []
+        return f"{self.distribution}{','.join(bounds)}" if bounds else ""
 
     @property
     def asker_requirement(self) -> str:

@@ -78,7 +78,7 @@ def direction_at(
 def direction_of(parts: MessageParts, known: Mapping[str, str], *, moves: bool = True) -> Direction | None:
     """Where the package's releases have the name; None where none is missing, or the version at hand has it.
 
-    The newest release stands for an unknown version. `moves`: whether the name may be elsewhere in the same release.
+    The newest release stands for an unknown version, and an older one may be meant as well. `moves`: whether the name may be elsewhere in the same release.
     """
     if not parts.package or (parts.matter == "missing-module" and "." not in parts.symbol):
         return None
@@ -111,7 +111,9 @@ def direction_of(parts: MessageParts, known: Mapping[str, str], *, moves: bool =
         return found.has(parts.symbol) if found is not None and not (owner and found.has(owner) is False) else None
 
     found = _direction(name, parts.symbol, version, releases, has)
-    if found is None or not found.removed_in or not moves or (here := symbols(version)) is None:
+    if name not in known:
+        found = _of_unknown_release(name, parts.symbol, found, releases, has)
+    if found is None or not found.removed_in or found.added_in or not moves or (here := symbols(version)) is None:
         return found
     module, _, last = parts.symbol.rpartition(".")
     return replace(found, moved_to=moved_in(here, module, last) if parts.matter == "missing-name" else "")
@@ -178,6 +180,24 @@ def _direction(name: str, symbol: str, version: str, releases: Sequence[str], re
     return Direction(name, symbol, unknown=_between(name, symbol, earlier, seen))
 
 
+def _of_unknown_release(
+    name: str, symbol: str, found: Direction | None, releases: Sequence[str], has: Has
+) -> Direction | None:
+    """The direction with the release in which the name came, where it was not there from the first on.
+
+    `found` is for the newest release: None where that has the name, and then it is an older one that lacks it.
+    """
+    if found is not None and not found.removed_in:
+        return found
+    having = releases[: releases.index(found.removed_in)] if found is not None else releases
+    if not having or not has(having[-1]):
+        return found
+    added = _first(having[:-1], having[-1], has)
+    if added is None:
+        return found
+    return replace(found, added_in=added) if found is not None else Direction(name, symbol, added_in=added)
+
+
 def _between(name: str, symbol: str, earlier: Sequence[str], seen: Mapping[str, bool | None]) -> Phrase | Phrases:
     """What the releases that were looked at tell where no single one can be named."""
     old = next((one for one in reversed(earlier) if seen.get(one)), None)
@@ -209,6 +229,9 @@ def _asks_until(at: Frame, found: Direction, known: Mapping[str, str]) -> str:
 
     if not later or not asks_no_more(later[-1]):
         return ""
+    # `getattr(module, name)`: the name came from elsewhere, and no line of the file at hand has it.
+    if name in known and asks_no_more(here) is not False:
+        return ""
     # Where the release at hand is not known, the oldest one may never have asked.
     return _first(later, later[-1], asks_no_more) or (later[0] if name in known else "")
 
@@ -237,7 +260,6 @@ def refusals(folders: Sequence[str], requirement: str, known: Mapping[str, str])
     if not requirement:
         return ()
     wanted = Requirement(requirement)
-    (bound,) = wanted.specifier
     found: list[str] = []
     for one in distributions(path=list(folders)):
         name = canonicalize_name(one.metadata["Name"] or "")
@@ -249,7 +271,10 @@ def refusals(folders: Sequence[str], requirement: str, known: Mapping[str, str])
                 if canonicalize_name(required.name) != canonicalize_name(wanted.name):
                     continue
                 applies = required.marker is None or required.marker.evaluate({"extra": ""})
-                if applies and not _overlap(required.specifier, bound.version, below=bound.operator == "<"):
+                if applies and not all(
+                    _overlap(required.specifier, bound.version, below=bound.operator == "<")
+                    for bound in wanted.specifier
+                ):
                     found.append(f"{name} {one.version}: {required.name}{required.specifier}")
     return tuple(sorted(set(found)))
 

@@ -197,6 +197,9 @@ def _of_releases(one: Direction) -> Phrase | Phrases | str:
     if one.moved_to:
         text = "{name} has {symbol} as {place} since {version}"
         return phrase(text, version=one.removed_in, place=one.moved_to, **fields)
+    if one.removed_in and one.added_in:
+        text = "{name} has {symbol} from {first} on and no longer since {version}; which release ran is not known"
+        return phrase(text, first=one.added_in, version=one.removed_in, **fields)
     if one.removed_in:
         return phrase("{name} has {symbol} no longer since {version}", version=one.removed_in, **fields)
     if one.added_in:

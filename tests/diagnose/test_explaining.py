@@ -363,6 +363,31 @@ def test_nothing_is_said_of_a_name_that_the_version_has_or_that_nobody_can_decid
     assert (undecided.requirement, bool(undecided.unknown)) == ("", True)
 
 
+@pytest.mark.parametrize(
+    ("there", "expected"),
+    [
+        ({"1.1", "1.2"}, ("2.0", "1.1", "name>=1.1,<2.0")),  # Too old or too new: the log does not say which.
+        ({"1.0", "1.1"}, ("1.2", "", "name<1.2")),
+        ({"1.2", "2.0", "2.1"}, ("", "1.2", "name>=1.2")),
+    ],
+)
+def test_where_the_release_is_not_known_an_older_one_may_lack_the_name_too(
+    there: set[str], expected: tuple[str, str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for release in RELEASES:
+        place = tmp_path / release / "name"
+        place.mkdir(parents=True)
+        (place / "__init__.py").write_text("x = 1\n" if release in there else "")
+    monkeypatch.setattr(directions, "versions", lambda _: RELEASES)
+    monkeypatch.setattr(directions, "release_folder", lambda _, release: tmp_path / release / "name")
+    parts = parse_message(["ImportError: cannot import name 'x' from 'name' (/env/site-packages/name/__init__.py)"])
+    assert parts is not None
+    found = directions.direction_of(parts, {})
+    assert found is not None
+    assert (found.removed_in, found.added_in, found.requirement) == expected
+    assert directions.direction_of(parts, {"name": "1.2"}) is None if "1.2" in there else True
+
+
 def install(folder: Path, name: str, version: str, requires: str) -> None:
     place = folder / f"{name}-{version}.dist-info"
     place.mkdir(parents=True)
@@ -379,6 +404,7 @@ def test_what_pip_would_refuse_is_said(tmp_path: Path) -> None:
     install(tmp_path, "odd", "1.0", "transformers in (5,6)")
     assert refusals([str(tmp_path)], "transformers<5.0.0", {}) == ("engine 0.20: transformers>=5.1",)
     assert refusals([str(tmp_path)], "transformers>=5.2.0", {}) == ()
+    assert refusals([str(tmp_path)], "transformers>=4.56,<5.0.0", {}) == ("engine 0.20: transformers>=5.1",)
 
 
 @pytest.mark.parametrize(
