@@ -78,7 +78,8 @@ def direction_at(
 def direction_of(parts: MessageParts, known: Mapping[str, str], *, moves: bool = True) -> Direction | None:
     """Where the package's releases have the name; None where none is missing, or the version at hand has it.
 
-    The newest release stands for an unknown version, and an older one may be meant as well. `moves`: whether the name may be elsewhere in the same release.
+    The newest release stands for an unknown version, and an older one may be meant as well. `moves`: whether the name
+    may be elsewhere in the same release.
     """
     if not parts.package or (parts.matter == "missing-module" and "." not in parts.symbol):
         return None

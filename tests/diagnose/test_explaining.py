@@ -379,7 +379,7 @@ def test_where_the_release_is_not_known_an_older_one_may_lack_the_name_too(
         place.mkdir(parents=True)
         (place / "__init__.py").write_text("x = 1\n" if release in there else "")
     monkeypatch.setattr(directions, "versions", lambda _: RELEASES)
-    monkeypatch.setattr(directions, "release_folder", lambda _, release: tmp_path / release / "name")
+    monkeypatch.setattr(directions, "release_folder", lambda _, release: tmp_path / release)
     parts = parse_message(["ImportError: cannot import name 'x' from 'name' (/env/site-packages/name/__init__.py)"])
     assert parts is not None
     found = directions.direction_of(parts, {})
