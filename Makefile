@@ -9,6 +9,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PYTEST := $(BIN)/python -m pytest $(PYTEST_OPTIONS)
+# Compiled modules are kept, whatever the environment says: the tests start the program some thousand times.
+export PYTHONDONTWRITEBYTECODE :=
 
 # Released packages are fetched once, into this folder if it is set, else into the user's cache folder.
 ifdef UKY_PATCH_CACHE

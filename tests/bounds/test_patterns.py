@@ -68,6 +68,7 @@ def _seconds(search: TimedPattern, line: str) -> float:
     return time.thread_time() - began
 
 
+@pytest.mark.slow
 def test_shipped_patterns_that_repeat_something_twice() -> None:
     twice = [one for one in _repeating() if len(re.findall(r"(?<!\\)[*+]", one)) > 1]
     slow = {one: worst for one in twice if (worst := _slowest(one, hostile(one, 2000, few=True)))[0] > _SECONDS}

@@ -16,6 +16,7 @@ from patcher.tree import Change, Ledger, Tree
 from patcher.tree.source import sha256_of
 from patcher.worktree.hashing import digest_of
 from patcher.worktree.ledger import PatchedFile, dump
+from tests.lanes import one_in
 from tests.tree.faults import count, faults, fork, killed_at, wait_for
 from tests.tree.test_crash import idle, status
 from tests.tree.toys import (
@@ -163,7 +164,7 @@ SOME_AT_ONCE = [how if how == "removed" else pytest.param(how, marks=pytest.mark
 
 
 @pytest.mark.parametrize("how", SOME_AT_ONCE)
-@pytest.mark.parametrize("name", ACTS)
+@pytest.mark.parametrize("name", one_in(len(ACTS), ACTS))
 def test_a_run_is_killed_and_then_the_ledger_is_lost(tmp_path, name, how):
     act = ACTS[name]
     tree = start(tmp_path, name)
@@ -177,7 +178,7 @@ def test_a_run_is_killed_and_then_the_ledger_is_lost(tmp_path, name, how):
 
 
 @pytest.mark.parametrize("how", SOME_AT_ONCE)
-@pytest.mark.parametrize("name", ACTS)
+@pytest.mark.parametrize("name", one_in(len(ACTS), ACTS))
 def test_the_ledger_is_lost_while_a_run_goes_on(tmp_path, name, how):
     act = ACTS[name]
     tree = start(tmp_path, name)

@@ -12,6 +12,7 @@ import pytest
 from patcher.analysis.reading import read_file
 from patcher.analysis.uses import CallOf, ImportOf, MemberOf
 from patcher.packages.releases import sources
+from tests.lanes import one_in
 
 _PACKAGES = ("vllm", "transformers", "torch", "ray")
 
@@ -61,7 +62,7 @@ def _expected(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 @pytest.mark.network
-@pytest.mark.parametrize("version", ["0.5.0", "0.7.0", "0.9.1"])
+@pytest.mark.parametrize("version", one_in(3, ["0.9.1", "0.7.0", "0.5.0"]))
 def test_every_reference_to_an_imported_name_is_covered(version: str) -> None:
     root = sources("verl", version)
     missed, seen = [], 0
@@ -92,7 +93,7 @@ def test_every_reference_to_an_imported_name_is_covered(version: str) -> None:
 
 
 @pytest.mark.network
-@pytest.mark.parametrize("version", ["0.5.0", "0.6.1", "0.8.0", "0.9.1"])
+@pytest.mark.parametrize("version", one_in(4, ["0.9.1", "0.8.0", "0.6.1", "0.5.0"]))
 def test_no_file_of_a_release_is_refused(version: str) -> None:
     root = Path(sources("verl", version))
     problems = {}
