@@ -114,7 +114,7 @@ def direction_of(parts: MessageParts, known: Mapping[str, str], *, moves: bool =
     found = _direction(name, parts.symbol, version, releases, has)
     if name not in known:
         found = _of_unknown_release(name, parts.symbol, found, releases, has)
-    if found is None or not found.removed_in or found.added_in or not moves or (here := symbols(version)) is None:
+    if found is None or not found.removed_in or not moves or (here := symbols(version)) is None:
         return found
     module, _, last = parts.symbol.rpartition(".")
     return replace(found, moved_to=moved_in(here, module, last) if parts.matter == "missing-name" else "")
@@ -231,7 +231,7 @@ def _asks_until(at: Frame, found: Direction, known: Mapping[str, str]) -> str:
     if not later or not asks_no_more(later[-1]):
         return ""
     # `getattr(module, name)`: the name came from elsewhere, and no line of the file at hand has it.
-    if name in known and asks_no_more(here) is not False:
+    if name in known and asks_no_more(here.partition("+")[0]) is not False:
         return ""
     # Where the release at hand is not known, the oldest one may never have asked.
     return _first(later, later[-1], asks_no_more) or (later[0] if name in known else "")

@@ -6,6 +6,8 @@ import ast
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+import libcst as cst
+
 from patcher.analysis.findings import Finding
 from patcher.analysis.symbols import Absent, Class, Definition, Function, Module, Symbols, Unknown, Variable, full_name
 from patcher.analysis.symbols.classes import methods
@@ -16,10 +18,10 @@ from patcher.check.drafts.parameters import named_instead
 from patcher.check.drafts.sites import fitted
 from patcher.i18n import Phrase, phrase
 from patcher.rewrite.edits import Edit, MoveImport, RenameAttribute, Replace
-from patcher.rewrite.names import aliases, dotted, local
+from patcher.rewrite.names import aliases, imported, local
+from patcher.rewrite.names import module as imported_from
 from patcher.rewrite.outcome import Unparseable
 from patcher.rewrite.source import parse
-from patcher.rewrite.syntax import IMPORTS
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -126,8 +128,14 @@ def _members_renamed(file: str, text: str, need: ImportOf, moved: Moved) -> Iter
     code = parse(text)
     if isinstance(code, Unparseable):
         return
-    imported = [alias for node in code.everything if isinstance(node, IMPORTS) for alias in aliases(node)]
-    for bound in {local(alias) for alias in imported if dotted(alias.name)[-1] == need.name}:
+    bound_as = {
+        local(alias)
+        for node in code.everything
+        if isinstance(node, cst.ImportFrom) and imported_from(node) == need.module
+        for alias in aliases(node)
+        if imported(alias) == need.name
+    }
+    for bound in sorted(bound_as):
         for old, new in moved.members.items():
             # Not RenameAttribute: it goes by what a name is imported from, which the edit of the import has changed.
             change = Replace(file=file, pattern=f"{bound}.{old}", replacement=f"{bound}.{new}")

@@ -118,6 +118,13 @@ def test_a_class_of_constants_is_known_by_its_values(tmp_path: Path, name: str) 
     assert changed == [f"from vllm.config import Mode as {used}", f"used = [{used}.NONE, {used}.WHOLE]"]
 
 
+def test_a_class_of_that_name_from_elsewhere_is_left_alone(tmp_path: Path) -> None:
+    imports = "from logs import Level as L\nfrom vllm.config import Level\n"
+    tree = {"a.py": f"{imports}used = Level.PIECEWISE\nother = L.PIECEWISE\n"}
+    (draft,) = drafts(tmp_path, {"vllm/config.py": LEVEL}, {"vllm/config.py": MODE}, tree)
+    assert applied(draft, tree, "a.py").splitlines()[-2:] == ["used = Level.WHOLE", "other = L.PIECEWISE"]
+
+
 @pytest.mark.parametrize(
     "new",
     [
