@@ -175,8 +175,10 @@ def ending_of(text: str, level: str, needle: str) -> How | None:
     """What a line, without its labels, says of an end; None for nothing."""
     for own, pattern, how in _ENDING_PATTERNS:
         if own == needle and pattern.search(text):
-            ends = how in ("done", "closed") or needle not in ("exit", "signal")
-            return how if ends or not (level == "DEBUG" or _HARMLESS.search(text)) else None
+            spoken_of = (
+                needle in ("exit", "signal") and how != "closed" and (level == "DEBUG" or _HARMLESS.search(text))
+            )
+            return None if spoken_of else how
     return None
 
 

@@ -19,6 +19,7 @@ from patcher.diagnose.diagnosis import Diagnosis, Explanation
 from patcher.diagnose.directions import _direction, _first, refusals
 from patcher.diagnose.exception_message import parse_message, remedy_in
 from patcher.diagnose.fixes import FixContext
+from patcher.diagnose.frame import Frame
 from patcher.diagnose.known_issues import FILE, known_issues, normalised, read
 from patcher.diagnose.nearest_keys import nearest_keys
 from patcher.diagnose.scanner import Scanner
@@ -385,7 +386,24 @@ def test_where_the_release_is_not_known_an_older_one_may_lack_the_name_too(
     found = directions.direction_of(parts, {})
     assert found is not None
     assert (found.removed_in, found.added_in, found.requirement) == expected
-    assert directions.direction_of(parts, {"name": "1.2"}) is None if "1.2" in there else True
+    if "1.2" in there:
+        assert directions.direction_of(parts, {"name": "1.2"}) is None
+
+
+@pytest.mark.parametrize(("asking", "until"), [({"1.0", "1.1"}, "1.2"), (set(), "")])
+def test_code_that_asks_by_a_name_it_was_given_is_not_told_to_be_newer(
+    asking: set[str], until: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """`getattr(module, name)`: no release of the asking package has the name in that file, and none ever had."""
+    for release in RELEASES:
+        place = tmp_path / release / "asker"
+        place.mkdir(parents=True)
+        (place / "core.py").write_text("import name\nname.x\n" if release in asking else "getattr(module, word)\n")
+    monkeypatch.setattr(directions, "versions", lambda _: RELEASES)
+    monkeypatch.setattr(directions, "release_folder", lambda _, release: tmp_path / release)
+    frame = Frame("asker/core.py", 2, "asker", installed=True)
+    found = directions.Direction("name", "name.x", removed_in="2.0")
+    assert directions._asks_until(frame, found, {"asker": "1.1"}) == until
 
 
 def install(folder: Path, name: str, version: str, requires: str) -> None:

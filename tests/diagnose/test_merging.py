@@ -44,6 +44,12 @@ def test_training_that_went_on_in_another_log_counts_where_times_tell(tmp_path: 
     assert (found.verdict, found.step, root(found)) == ("failed", 2, ("memory", 2))
 
 
+def test_a_run_that_calls_itself_complete_in_one_log_may_have_failed_in_another(tmp_path: Path) -> None:
+    steps = "(TaskRunner pid=9) Training Progress: {0}%|x| {0}/100 [00:07<00:10, 1.0s/it]\n"
+    logs = {"b.out": "Training completed successfully\n", "c.err": f"{TRACEBACK}ValueError: odd\n"}
+    assert diagnosed(tmp_path, {"a.out": steps.format(40), **logs}).verdict == "failed"
+
+
 def test_what_rays_own_processes_say_counts_where_a_worker_has_ended(tmp_path: Path) -> None:
     raylet = (
         f"[2026-01-11 10:00:03,000 E 7 7] (raylet) agent died\n{TRACEBACK}ValueError: odd\n"

@@ -24,7 +24,6 @@ pytestmark = pytest.mark.skipif(find_spec("hydra") is None, reason="hydra-core i
 COMPOSE = """
 import json, sys
 from hydra import compose, initialize_config_dir
-from tests.lanes import one_in
 from omegaconf import OmegaConf
 config, several = json.load(sys.stdin)
 found = []

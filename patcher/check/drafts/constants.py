@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from patcher.analysis.symbols import Class, Module, Symbols
 
-FEWEST = 3
+_FEWEST = 3
 """Constants that a class must have before its values tell anything. A guess: many classes hold a 0 and a 1."""
 
 
 @dataclass(frozen=True, slots=True)
-class Renamed:
+class RenamedClass:
     """The class that took the place of another, and the names of the members that are called differently in it."""
 
     name: str
@@ -21,7 +21,7 @@ class Renamed:
     """Old names to new ones, where they differ."""
 
 
-def renamed_constants(was: Class, before: Symbols, symbols: Symbols) -> Renamed | None:
+def renamed_constants(was: Class, before: Symbols, symbols: Symbols) -> RenamedClass | None:
     """The class of the same values in the same module, new there since `was` is gone; None unless there is one alone.
 
     `class Level: NONE = 0; PIECEWISE = 3` became `class Mode(IntEnum): NONE = 0; VLLM_COMPILE = 3`.
@@ -32,7 +32,7 @@ def renamed_constants(was: Class, before: Symbols, symbols: Symbols) -> Renamed 
     if old is None or not isinstance(tree, ast.Module):
         return None
     found = [
-        Renamed(node.name, {name: new[value] for value, name in old.items() if new[value] != name})
+        RenamedClass(node.name, {name: new[value] for value, name in old.items() if new[value] != name})
         for node in tree.body
         if isinstance(node, ast.ClassDef)
         and before.has(f"{was.module}.{node.name}") is False
@@ -56,4 +56,4 @@ def _constants(node: ast.ClassDef) -> dict[tuple[type, object], str] | None:
                 pass
             case _:
                 return None
-    return found if len(found) >= FEWEST else None
+    return found if len(found) >= _FEWEST else None

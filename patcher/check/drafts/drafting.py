@@ -50,7 +50,7 @@ def draft_records(
 
     Each applies on the tree, makes its findings vanish and adds none (but optional uses of what could not be imported
     before), alone and together with the drafts before it.
-    `taken` are ids that records have already, `standing` the texts of files that records have changed: where a draft
+    `taken` are ids that records have already, `patched` the texts of files that records have changed: where a draft
     edits their lines, it comes after them.
     """
     wanted = [one for one in findings if one.severity in _REPAIRED and one.repaired_by is None]
@@ -226,7 +226,7 @@ def draft(
 ) -> Drafted:
     """Write a draft for each finding that a sound repair is known for. Raises UsageError for a bad folder.
 
-    `standing` are the texts of the files that records have changed, by path.
+    `patched` are the texts of the files that records have changed, by path.
     """
     names = {one.asked.module: one.asked.known_as for one in located}
 
