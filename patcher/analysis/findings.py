@@ -64,6 +64,11 @@ class Problem:
     own_callers: bool = False
     """Of an override: only the tree's own code calls it, and as it is written."""
 
+    @property
+    def package(self) -> str:
+        """The import name of the package that the symbol is of."""
+        return self.symbol.partition(".")[0]
+
 
 @dataclass(frozen=True, slots=True)
 class Broken:

@@ -107,7 +107,7 @@ def _is_meant(symbol: str, record: Record) -> bool:
 
 def _live(report: Report, record: Record) -> tuple[Remaining, ...]:
     return tuple(
-        Remaining(Spot(one.file, one.line), one.symbol)
+        Remaining(Spot(one.file, one.line), one.symbol, one.severity == "break")
         for one in report.findings
         if one.severity != "guarded" and _is_meant(one.symbol, record)
     )

@@ -195,7 +195,7 @@ class _Judging:
             problem.suggestion,
             moved_to=problem.moved_to,
             function=use.context.function,
-            entry=program_of(use, self.program) if severity == "break" else "",
+            entry=program_of(use, problem, self.program) if severity == "break" else "",
         )
 
 

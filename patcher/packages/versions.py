@@ -50,8 +50,8 @@ def satisfies(version: str, specifier: str, *, kind: Kind) -> Verdict:
     """Hold `version` to a PEP 440 `specifier`; pre-releases always count, and local parts (`+cu129`) do not.
 
     A pre-release or nightly counts as the release it leads to, as a nightly of a dependency is cut after the change. A
-    `.dev` version of verl lies between two releases and may look like either: it is undecided where they differ. A
-    specifier that itself names a pre-release or a local part is compared exactly.
+    `.dev` version of verl may look like the release before, like its own, or like the next: it is undecided where they
+    differ. A specifier that itself names a pre-release or a local part is compared exactly.
     Raises packaging's `InvalidSpecifier`.
     """
     if (plainly := _plainly(version, specifier)) is not None:
@@ -72,15 +72,15 @@ def satisfies(version: str, specifier: str, *, kind: Kind) -> Verdict:
     if kind == "dependency" or found.dev is None:
         reason = phrase("{version} is a pre-release and counts as {release}", **fields)
         return Yes(reason) if holds else No(reason)
-    below = _just_below(release)
-    # A fork's verl 0.7.0.dev may look like 0.6.x or like 0.7.0: the specifier is tried with both.
-    readings = [_holds(found, candidate, clauses) for candidate in (below, *_named_in(clauses, below))]
-    if holds and readings[0]:
-        return Yes(phrase("{version} lies just before {release}, and both sides of it are in {spec}", **fields))
-    if holds or any(readings):
-        only = "{version} lies just before {release}, and only one side of it is in {spec}"
-        return Undecided(phrase(only, **fields))
-    return No(phrase("{version} lies just before {release}, and neither side of it is in {spec}", **fields))
+    # verl says 0.7.0.dev from shortly after 0.6.1 until shortly before 0.8.0, through the release of 0.7.0.
+    below, above = _just_below(release), _just_above(release)
+    beside = [_holds(found, candidate, clauses) for candidate in (below, release, *above)]
+    if all(beside):
+        return Yes(phrase("{version} is like a release beside {release}, and all of these are in {spec}", **fields))
+    if any(beside) or any(_holds(found, candidate, clauses) for candidate in _named_in(clauses, below)):
+        some = "{version} is like a release beside {release}, and not all of these are in {spec}"
+        return Undecided(phrase(some, **fields))
+    return No(phrase("{version} is like a release beside {release}, and none of these is in {spec}", **fields))
 
 
 def is_prerelease(version: str) -> bool:
@@ -166,6 +166,14 @@ def _just_below(version: Version) -> Version:
         parts.pop()
     parts = [*parts[:-1], max(parts[-1] - 1, 0), _BEYOND]
     return Version(".".join(map(str, parts)))
+
+
+def _just_above(version: Version) -> tuple[Version, Version]:
+    """A version above every other of the same series, and the next series' first: 0.7.999999 and 0.8 for 0.7.0."""
+    from packaging.version import Version
+
+    major, minor = (*version.release, 0)[:2]
+    return Version(f"{major}.{minor}.{_BEYOND}"), Version(f"{major}.{minor + 1}")
 
 
 def _named_in(clauses: tuple[Specifier, ...], below: Version) -> list[Version]:

@@ -12,6 +12,7 @@ from patcher.plan.outcome import Applied, Kind, RecordOutcome, Spot
 from patcher.plan.own_imports import AbsentImport
 from patcher.plan.replay import EditResult, Missing, Replayed, excused
 from patcher.records.model import Record
+from patcher.rewrite.edits import Insert
 from patcher.rewrite.outcome import (
     AlreadyDone,
     AnchorAmbiguous,
@@ -46,7 +47,8 @@ def outcome_of(
     if not blamed and len(left) < len(done.results):
         return _by_hand(record, done, inputs, spots)
     elsewhere = not blamed and not _unused(done)
-    if len(left) == len(done.results) and (elsewhere or (needed.answer == "maybe" and all(map(_is_absent, left)))):
+    nowhere = not any(map(_is_at_home, done.results))
+    if nowhere and (elsewhere or (needed.answer == "maybe" and all(map(_is_absent, left)))):
         text = "verl {verl} lies between releases, so its files decide: no such place here"
         if not lies_between(inputs.verl):
             text = (
@@ -74,6 +76,13 @@ def _unused(done: Replayed) -> tuple[str, ...]:
     return tuple(dict.fromkeys(result.edit.file for result in done.results if result.unused))
 
 
+def _is_at_home(result: EditResult) -> bool:
+    """Whether the file has what the edit is about; an import can be put at the head of any file."""
+    edit = result.edit
+    anywhere = isinstance(edit, Insert) and edit.anchor is None and (edit.where == "prologue" or edit.within is None)
+    return result.settled and not anywhere
+
+
 def _is_absent(result: EditResult) -> bool:
     return isinstance(result.outcome, AnchorMissing | Missing | AbsentImport)
 
@@ -82,10 +91,17 @@ def _by_hand(record: Record, done: Replayed, inputs: PlanInputs, spots: tuple[Sp
     marked = any(isinstance(result.outcome, AlreadyDone) and result.outcome.marked for result in done.results)
     claimed = "verl" in record.when.versions and not lies_between(inputs.verl)
     files = tuple(dict.fromkeys(spot.file for spot in spots))
-    if inputs.remaining is not None and (left := inputs.remaining(record)):
+    left = (inputs.remaining(record) if inputs.remaining is not None else None) or ()
+    # A recipe of the fork may have its own copy of what the fork has mended in the files that the record is about.
+    aside = tuple(one for one in left if one.spot.file not in record.files and not one.breaks)
+    if forgotten := [one for one in left if one not in aside]:
         text = "by hand in part: {file}:{line} still has what the record repairs, {symbol}"
-        detail = phrase(text, file=left[0].spot.file, line=left[0].spot.line, symbol=left[0].symbol)
+        detail = phrase(text, file=forgotten[0].spot.file, line=forgotten[0].spot.line, symbol=forgotten[0].symbol)
         return RecordOutcome(record.id, "drifted", detail, record.files, tuple(one.spot for one in left))
+    if aside:
+        text = "this fork handles it in its own way; {file}:{line} still has {symbol}, which the plain job does not run"
+        detail = phrase(text, file=aside[0].spot.file, line=aside[0].spot.line, symbol=aside[0].symbol)
+        return RecordOutcome(record.id, "resolved", detail, files, spots)
     if marked:
         return RecordOutcome(record.id, "adopted", phrase("by hand, marked, same effect"), files, spots)
     if not claimed and any(result.resolved for result in done.results):

@@ -46,6 +46,8 @@ class Remaining:
 
     spot: Spot
     symbol: str
+    breaks: bool = True
+    """Whether the plain job runs into it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -139,7 +139,7 @@ class Workspace:
                 break
             absent |= more
             self._put_back(before, record.files)
-        kept = tuple(self._judged_by_use(result, before, record.files) for result in kept)
+        kept = _with_a_place([self._judged_by_use(result, before, record.files) for result in kept])
         made = all(result.settled or excused(result) for result in kept) and any(result.landed for result in kept)
         if made:
             files = dict.fromkeys(result.edit.file for result in kept if result.landed)
@@ -205,6 +205,17 @@ class Workspace:
     def _as_shown(self, outcome: Outcome, file: str, text: str) -> Outcome:
         """The outcome with its lines as lines of the file that is there."""
         return on_base(outcome, self.shown.get(file, text), text)
+
+
+def _with_a_place(results: Sequence[EditResult]) -> tuple[EditResult, ...]:
+    """The results without edits of every place that have none in this fork, where another edit of the record has."""
+    if not any(result.settled for result in results):
+        return tuple(results)
+    return tuple(
+        result
+        for result in results
+        if result.edit.count is not None or not isinstance(result.outcome, AnchorMissing | Missing)
+    )
 
 
 def _new_lines(edit: Edit, outcome: Rewritten) -> Iterable[int]:

@@ -65,7 +65,6 @@ from patcher.tables.shapes import (
     text,
     text_or_texts,
     texts,
-    whole,
 )
 
 
@@ -116,6 +115,24 @@ def _unbound(replacement: str, pattern: str) -> list[str]:
     return sorted(metavariables(replacement) - metavariables(pattern))
 
 
+def _read_count(mistakes: Mistakes, path: KeyPath, written: Any) -> int | None:
+    if written == "every":
+        return None
+    if not isinstance(written, int) or isinstance(written, bool) or not 1 <= written <= _MOST_PLACES:
+        mistakes.note(path, phrase('must be a whole number from 1 to {most}, or "every"', most=_MOST_PLACES))
+        return 1
+    return written
+
+
+_MOST_PLACES = 1000
+_COUNT = Field(
+    _read_count,
+    1,
+    1,
+    schema={"anyOf": [{"type": "integer", "minimum": 1, "maximum": _MOST_PLACES}, {"const": "every"}]},
+)
+
+
 def _edit(
     make: Callable[..., Edit],
     rule: Callable[[Mistakes, KeyPath, Any, Mapping[str, Any]], None] | None = None,
@@ -128,7 +145,7 @@ def _edit(
         "verl": text(is_specifier, default=None),
         "kind": READ_ELSEWHERE,
     }
-    return Shape(make, {**place, **fields, "count": whole(1)}, rule)
+    return Shape(make, {**place, **fields, "count": _COUNT}, rule)
 
 
 _TEXT_PLACE = {

@@ -31,7 +31,7 @@ RECORD_DOCUMENTS: Mapping[str, tuple[str, Language]] = {
     "MIGRATION.zh-CN.md": ("migration.zh-CN.md.j2", "zh"),
 }
 """Each document's template and language."""
-SUBJECTS = ("vllm", "transformers", "flash-attn", "triton", "torch", "ray", "other", "instrument")
+SUBJECTS = ("vllm", "sglang", "transformers", "flash-attn", "triton", "torch", "ray", "other", "instrument")
 """The order of the subjects; the templates hold their names."""
 
 

@@ -35,7 +35,8 @@ class Place:
     """Path below the tree's root, with forward slashes."""
     within: str | None = None
     """Qualified name of the function or class to stay inside, such as `Server.launch`; None is the module."""
-    count: int = 1
+    count: int | None = 1
+    """How many anchors there must be; None is every one that is there: a fork has more of them, or fewer."""
     verl: str | None = None
     """Specifier of the verl releases that this edit is for; None is all that the record is for."""
 

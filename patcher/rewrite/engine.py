@@ -59,7 +59,7 @@ def _rewrite(source: str, edit: SyntaxEdit, mark: Mark, may_touch: frozenset[str
         return code
     scopes = code.within(edit.within)
     if not scopes:
-        return AnchorMissing(edit.count, 0, nearest(code, scopes, edit))
+        return AnchorMissing(edit.count or 1, 0, nearest(code, scopes, edit))
     try:
         sites = settle(code, locate(code, scopes, edit, mark))
         return _outcome(code, scopes, edit, sites, mark, may_touch, source.startswith(_BOM))
@@ -77,23 +77,24 @@ def _outcome(
     bom: bool,
 ) -> Outcome:
     found, effects = len(sites.anchors), len(sites.effects)
-    if found > edit.count:
-        return AnchorAmbiguous(edit.count, tuple(code.lines(anchor.node)[0] for anchor in sites.anchors))
-    if found == 0 and effects >= edit.count:
+    wanted = edit.count if edit.count is not None else max(1, found)
+    if found > wanted:
+        return AnchorAmbiguous(wanted, tuple(code.lines(anchor.node)[0] for anchor in sites.anchors))
+    if found == 0 and effects >= wanted:
         return AlreadyDone(
             tuple(code.lines(node)[0] for node in sites.effects),
             any(markers_of_effect(code, node, edit, mark.word) for node in sites.effects),
         )
     if found == 0 and edit.taken_out is not None:
         spans = commented_out(code, scopes, pattern(edit.taken_out), marker_pattern(mark.word))
-        if len(spans) >= edit.count:
+        if len(spans) >= wanted:
             inside = [code.line(number) for first, last in spans for number in range(first, last + 1)]
             return AlreadyDone(
                 tuple(first for first, _ in spans), any(line_markers(line, mark.word) for line in inside)
             )
-    if found == 0 or (found < edit.count and found + effects != edit.count):
-        return AnchorMissing(edit.count, found, nearest(code, scopes, edit))
-    by_hand = sites.effects if found < edit.count else ()
+    if found == 0 or (found < wanted and found + effects != wanted):
+        return AnchorMissing(wanted, found, nearest(code, scopes, edit))
+    by_hand = sites.effects if found < wanted or edit.count is None else ()
     try:
         outcome = make(code, sites.anchors, by_hand, mark, may_touch)
     except cst.CSTValidationError as error:  # `def f(a, b)` with a default for `a` alone: libcst makes no such node.

@@ -51,16 +51,18 @@ TREE = [
     ("0.7.0.dev0", "==0.6.*", Undecided),
     ("0.7.0.dev0", "==0.6.1", Undecided),
     ("0.7.0.dev0", "<=0.6.1", Undecided),
-    ("0.7.0.dev0", ">=0.6,<0.8", Yes),
+    ("0.7.0.dev0", ">=0.6,<0.8", Undecided),
     ("0.7.0.dev0", ">=0.6.1", Yes),
     ("0.7.0.dev0", ">0.6.1", Yes),
-    ("0.7.0.dev0", ">=0.8", No),
+    ("0.7.0.dev0", ">=0.8", Undecided),
+    ("0.7.0.dev0", ">=0.9", No),
+    ("0.7.0.dev0", ">=0.6,<0.9", Yes),
     ("0.7.0.dev0", "<0.6", No),
     ("0.7.0.dev0", "==0.5.0", No),
     ("0.7.0.dev", ">=0.6,<0.7", Undecided),
-    ("0.7.0.dev0+local.edit", ">=0.6,<0.8", Yes),
+    ("0.7.0.dev0+local.edit", ">=0.6,<0.9", Yes),
     ("0.7.1.dev3", "<0.7.1", Undecided),
-    ("0.7.1.dev3", ">=0.7,<0.8", Yes),
+    ("0.7.1.dev3", ">=0.7,<0.8", Undecided),
     ("0.7.0.dev0", ">=0.7.0.dev0", Yes),
     ("0.7.0rc1", "<0.7", No),
     ("0.7.0rc1", ">=0.7", Yes),
@@ -88,7 +90,7 @@ def test_a_nightly_is_said_to_be_one() -> None:
 def test_a_development_version_says_between_what_it_lies() -> None:
     verdict = satisfies("0.7.0.dev0", "<0.7", kind="tree")
     assert isinstance(verdict, Undecided)
-    assert str(verdict.reason) == "0.7.0.dev0 lies just before 0.7.0, and only one side of it is in <0.7"
+    assert str(verdict.reason) == "0.7.0.dev0 is like a release beside 0.7.0, and not all of these are in <0.7"
 
 
 @pytest.mark.parametrize("version", ["0.12.0", "2.9.0+cu129", "0.10.post1"])

@@ -1,7 +1,7 @@
 """The plain job: what it starts, what it does not use, and the values that the tree's configuration has by default.
 
-The plain job is the usual GRPO training of a dense text model in bf16 with FSDP and vLLM on CUDA. A finding is a break
-only where this job runs into it.
+The plain job is the usual GRPO training of a dense text model in bf16 with FSDP on CUDA. vLLM rolls out, or SGLang
+where that is what the tree is held against. A finding is a break only where this job runs into it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import ast
 import posixpath
 import re
 from collections.abc import Mapping
-from functools import cache
 
 from patcher.analysis.conditions.terms import OFF, UNKNOWN, Known, Reference, Setting, Term
 from patcher.analysis.expressions import Attribute, Call, Constant, Elements, Expression, Name, Subscript
@@ -23,14 +22,30 @@ ENTRIES: tuple[tuple[str, str], ...] = (
     # Ray starts the task, whatever it is called;
     ("verl.trainer.main_ppo", "TaskRunner"),
     ("verl.trainer.main_ppo", "TaskRunnerV1"),
-    # the rollout and its server are loaded by name, and vLLM makes their classes in processes of its own.
-    ("verl.workers.rollout.vllm_rollout.vllm_async_server", "vLLMReplica"),
-    ("verl.workers.rollout.vllm_rollout.vllm_async_server", "vLLMHttpServer"),
-    ("verl.workers.rollout.vllm_rollout", "vLLMAsyncRollout"),
-    ("verl.workers.rollout.vllm_rollout", "ServerAdapter"),
+    # the worker is chosen by the configuration.
     ("verl.workers.fsdp_workers", "AsyncActorRolloutRefWorker"),
 )
 """Where the plain job begins: module, and function or class. What a release does not have is passed over."""
+
+ENGINES: Mapping[str, tuple[tuple[str, str], ...]] = {
+    # The rollout and its server are loaded by name, and the engine makes their classes in processes of its own.
+    "vllm": (
+        ("verl.workers.rollout.vllm_rollout.vllm_async_server", "vLLMReplica"),
+        ("verl.workers.rollout.vllm_rollout.vllm_async_server", "vLLMHttpServer"),
+        ("verl.workers.rollout.vllm_rollout", "vLLMAsyncRollout"),
+        ("verl.workers.rollout.vllm_rollout", "ServerAdapter"),
+    ),
+    "sglang": (
+        ("verl.workers.rollout.sglang_rollout.async_sglang_server", "SGLangReplica"),
+        ("verl.workers.rollout.sglang_rollout.async_sglang_server", "SGLangHttpServer"),
+        ("verl.workers.rollout.sglang_rollout.async_sglang_server", "AsyncSGLangServer"),
+        ("verl.workers.rollout.sglang_rollout.sglang_rollout", "ServerAdapter"),
+        ("verl.workers.rollout.sglang_rollout", "SGLangRollout"),
+    ),
+}
+"""What may roll out, by the package's name, and where the job enters the tree's code for it."""
+
+USUAL_ENGINE = "vllm"
 
 METHODS = frozenset({"forward", "backward", "run", "setup"})
 """Methods that torch or Ray call without their being named; those with two underscores besides."""
@@ -52,7 +67,7 @@ OFF_WORDS = frozenset(
         # other hardware
         *("npu", "ascend", "rocm", "hip", "xpu", "hpu", "musa", "cann", "hccl"),
         # other engines
-        *("megatron", "mcore", "sglang", "trtllm", "veomni", "torchtitan", "automodel", "mindspeed"),
+        *("megatron", "mcore", "trtllm", "veomni", "torchtitan", "automodel", "mindspeed"),
         # other kinds of model and data
         *("image", "images", "video", "videos", "audio", "audios", "multimodal", "mm", "processor", "vl", "vision"),
         *("glm4v", "moe", "experts", "mtp", "eagle", "speculative", "deepseek"),
@@ -63,7 +78,7 @@ OFF_WORDS = frozenset(
         *("genrm", "grm"),
     }
 )
-"""Words in names of what the plain job does not use: it trains a dense text model in bf16 with FSDP on CUDA."""
+"""Words in names of what the plain job does not use, whichever engine rolls out. The other engines' names are added."""
 
 FIXED: Mapping[str, Term] = {
     "node_rank": Known(0),
@@ -89,7 +104,6 @@ FIXED_NAMES: Mapping[str, Term] = {
 """What these dotted names come to, called or not. `os.environ` has nothing that switches a feature on."""
 
 OVERRIDES: Mapping[str, object] = {
-    "actor_rollout_ref.rollout.name": "vllm",
     "actor_rollout_ref.rollout.mode": "async",
     "actor_rollout_ref.actor.use_kl_loss": True,
     "actor_rollout_ref.actor.strategy": "fsdp",
@@ -100,16 +114,19 @@ OVERRIDES: Mapping[str, object] = {
     "reward_model.enable": False,
     "reward.reward_model.enable": False,
 }
-"""What the plain job says on its command line, in the place of the default."""
+"""What the plain job says on its command line besides the engine, in the place of the default."""
 
 CONFIGURATION = "verl/trainer/config/ppo_trainer.yaml"
 
 
 class Job:
-    """What is known of a job, given its configuration's values by dotted key."""
+    """What is known of a job, given its configuration's values by dotted key, and what rolls out."""
 
-    def __init__(self, values: Mapping[str, object], fields: Mapping[str, object]) -> None:
-        self._values = {**values, **OVERRIDES}
+    def __init__(self, values: Mapping[str, object], fields: Mapping[str, object], engine: str = USUAL_ENGINE) -> None:
+        self.entries = (*ENTRIES, *ENGINES[engine])
+        self._off_words = OFF_WORDS | (ENGINES.keys() - {engine})
+        self._known_off: dict[str, bool] = {}
+        self._values = {**values, **OVERRIDES, "actor_rollout_ref.rollout.name": engine}
         self._fields = fields
         """Defaults of the configuration's classes, by field name."""
         self._choices = frozenset(value for value in self._values.values() if isinstance(value, str))
@@ -144,10 +161,17 @@ class Job:
         if not setting.path:
             return UNKNOWN
         # `actor.lora.rank` is off unless the tree's own defaults turn it on.
-        if any(is_off_word(part) for part in setting.path):
+        if any(self.is_off_word(part) for part in setting.path):
             known = self._found(setting)
             return known if isinstance(known, Known) and known.value else OFF
         return self._found(setting)
+
+    def is_off_word(self, name: str) -> bool:
+        """Whether a word of the name is of what the job does not use."""
+        known = self._known_off.get(name)
+        if known is None:
+            known = self._known_off[name] = not name_words(name).isdisjoint(self._off_words)
+        return known
 
     def has_below(self, setting: Setting) -> bool:
         """Whether the setting is a group of others."""
@@ -174,16 +198,16 @@ class Job:
         """Whether an expression of unknown value is, by its name, something that the job does not use."""
         match of:
             case Name(id=name) | Attribute(name=name):
-                return is_off_word(name)
+                return self.is_off_word(name)
             # `isinstance(answer, ErrorResponse)`: the plain job's requests are answered.
             case Call(of=Name(id="isinstance"), positional=(_, kind)):
                 return self.is_off(kind) or "error" in name_words(_last_name(kind))
             case Call(of=Attribute(name="get"), positional=(Constant(value=str() as key), *_)):
-                return is_off_word(key)
+                return self.is_off_word(key)
             case Call(of=called):
                 return self.is_off(called)
             case Subscript(of=value, key=Constant(value=str() as key)):
-                return is_off_word(key) or self.is_off(value)
+                return self.is_off_word(key) or self.is_off(value)
             case _:
                 return False
 
@@ -194,11 +218,12 @@ class Job:
                 # `if backend == "trtllm":` with a word that no value of the configuration is.
                 if one is right and _last_name(left) in CHOSEN and one.value not in self._choices:
                     return operator in ("!=", "not in", "is not")
-                if is_off_word(one.value):
+                if self.is_off_word(one.value):
                     return operator in ("!=", "not in", "is not")
             elif isinstance(one, Elements) and one.values:
                 texts = [part.value for part in one.values if isinstance(part, Constant)]
-                if len(texts) == len(one.values) and all(isinstance(text, str) and is_off_word(text) for text in texts):
+                words = [text for text in texts if isinstance(text, str) and self.is_off_word(text)]
+                if len(words) == len(texts) == len(one.values):
                     return operator in ("not in", "!=")
         return None
 
@@ -215,12 +240,6 @@ def _last_name(of: Expression) -> str:
             return name
         case _:
             return ""
-
-
-@cache
-def is_off_word(name: str) -> bool:
-    """Whether a word of the name is of what the plain job does not use."""
-    return not name_words(name).isdisjoint(OFF_WORDS)
 
 
 def name_words(name: str) -> frozenset[str]:

@@ -23,7 +23,7 @@ def severity_of(use: Use, problem: Problem, program: Program) -> Severity:
     # A flag or key in a script is on the command line, so that the program refuses it at once.
     if not use.file.endswith(".py"):
         return "break"
-    guards = guards_of(program)
+    guards = guards_of(program, problem.package)
     if _is_guarded(use, problem, guards):
         return "guarded"
     summary = guards.summaries.file(use.file)
@@ -42,9 +42,10 @@ def severity_of(use: Use, problem: Problem, program: Program) -> Severity:
     return "break"
 
 
-def program_of(use: Use, program: Program) -> str:
+def program_of(use: Use, problem: Problem, program: Program) -> str:
     """The program of the tree that runs a use which the plain job does not run; "" for none."""
-    return guards_of(program).program_of((use.file, use.context.function)) if use.file.endswith(".py") else ""
+    guards = guards_of(program, problem.package)
+    return guards.program_of((use.file, use.context.function)) if use.file.endswith(".py") else ""
 
 
 def severity_in_place(use: Use, problem: Problem, program: Program) -> Severity:

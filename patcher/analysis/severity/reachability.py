@@ -14,13 +14,11 @@ from typing import TypeAlias
 from patcher.analysis.conditions.evaluator import Evaluator
 from patcher.analysis.conditions.job import (
     DISPATCH,
-    ENTRIES,
     METHODS,
     NOT_CHOSEN,
     Job,
     defaults_of,
     fields_of,
-    is_off_word,
 )
 from patcher.analysis.conditions.names import EvalContext, Summaries, summaries_of
 from patcher.analysis.conditions.target_queries import TargetQueries
@@ -48,10 +46,10 @@ class Reachability:
             from vllm import LLM
     """
 
-    def __init__(self, summaries: Summaries, evaluator: Evaluator, choices: frozenset[str], *, defer: bool) -> None:
+    def __init__(self, summaries: Summaries, evaluator: Evaluator, job: Job, *, defer: bool) -> None:
         self.summaries = summaries
         self._evaluator = evaluator
-        self._choices = choices
+        self._job = job
         self._defer = defer
         self._dependent = False
         """Whether what was looked up since this was last reset rests on the target."""
@@ -73,7 +71,7 @@ class Reachability:
 
     def copy(self, evaluator: Evaluator) -> Reachability:
         """The same, to grow apart on the evaluator's target."""
-        other = Reachability(self.summaries, evaluator, self._choices, defer=False)
+        other = Reachability(self.summaries, evaluator, self._job, defer=False)
         other.bodies, other.classes = set(self.bodies), set(self.classes)
         other._attributes, other._loaded = set(self._attributes), set(self._loaded)
         other._tops = self._tops
@@ -111,7 +109,7 @@ class Reachability:
         if entry.module:
             self._load(entry.module)
         for name in entry.names:
-            if not is_off_word(name):
+            if not self._job.is_off_word(name):
                 self._mention_dotted(name, called=True)
 
     def extend(self) -> None:
@@ -164,7 +162,7 @@ class Reachability:
         for text, *keys in block.texts:
             # `"verl.workers.rollout.vllm_rollout.ServerAdapter"`: a class that is loaded by its name.
             if "." in text and self.summaries.project.owns(text):
-                if not any(is_off_word(word) for word in (text, *keys)) and NOT_CHOSEN.isdisjoint(keys):
+                if not any(self._job.is_off_word(word) for word in (text, *keys)) and NOT_CHOSEN.isdisjoint(keys):
                     self._mention_dotted(text.replace(":", "."), called=True)
             # `self.execute("init_model", ...)`: a method that is called by its name.
             elif dispatched and text.isidentifier():
@@ -173,11 +171,11 @@ class Reachability:
     def _is_chosen(self, class_summary: ClassSummary) -> bool:
         """Whether the job may take a class from a registry: none of its names is off, and one is a value of the job."""
         given = class_summary.registered or ()
-        if any(is_off_word(word) for word in (class_summary.qualname, *given)):
+        if any(self._job.is_off_word(word) for word in (class_summary.qualname, *given)):
             return False
         # `@register("vllm", "async")`: the last entry of `given` is the decorator itself.
         names = [word for word in given[:-1] if word]
-        return not names or not self._choices.isdisjoint(names)
+        return not names or not self._job.choices.isdisjoint(names)
 
     def _import(self, one: Import) -> None:
         if self.summaries.split(one.module) is None:
@@ -202,7 +200,8 @@ class Reachability:
                     self._use_class(summary, class_summary)
             for body in summary.bodies.values():
                 # A decorated function at the top level may be entered in a registry by its decorator.
-                if body.decorators and "." not in body.qualname and not body.owner and not is_off_word(body.qualname):
+                on_top = body.decorators and "." not in body.qualname and not body.owner
+                if on_top and not self._job.is_off_word(body.qualname):
                     self._reach(summary.file, body.qualname)
 
     def _reach(self, file: str, qualname: str) -> None:
@@ -269,7 +268,7 @@ class Reachability:
     def _mention_definition(self, summary: FileSummary, name: str, *, called: bool) -> None:
         first, _, rest = name.partition(".")
         if name in summary.bodies and name:
-            if called or not is_off_word(f"{summary.module}.{name}"):
+            if called or not self._job.is_off_word(f"{summary.module}.{name}"):
                 self._reach(summary.file, name)
         elif name in summary.classes:
             self._use_class(summary, summary.classes[name])
@@ -383,12 +382,12 @@ class ReachedCode:
 class PlainPath:
     """The plain job's way through one tree: the part that no target changes, found once."""
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: Project, job: Job) -> None:
         self.summaries: Summaries = summaries_of(project)
         self._programs = project.scope.entries
-        self._blank = Evaluator(self.summaries, TargetQueries(None), job_of(project))
-        self._base = Reachability(self.summaries, self._blank, job_of(project).choices, defer=True)
-        self._base.enter((project.renamed(module), name) for module, name in ENTRIES)
+        self._blank = Evaluator(self.summaries, TargetQueries(None), job)
+        self._base = Reachability(self.summaries, self._blank, job, defer=True)
+        self._base.enter((project.renamed(module), name) for module, name in job.entries)
         self._base.extend()
         self._widest: tuple[AbstractSet[Node], Mapping[Node, str]] | None = None
 
@@ -415,17 +414,17 @@ class PlainPath:
         return plain.bodies, programs
 
 
-def plain_path(project: Project) -> PlainPath:
-    """The plain path of a tree, kept as long as the project lives."""
-    path = project.kept.get("plain path")
+def plain_path(project: Project, engine: str) -> PlainPath:
+    """The plain path of a tree with an engine, kept as long as the project lives."""
+    path = project.kept.get(f"plain path: {engine}")
     if not isinstance(path, PlainPath):
-        path = project.kept["plain path"] = PlainPath(project)
+        path = project.kept[f"plain path: {engine}"] = PlainPath(project, job_of(project, engine))
     return path
 
 
-def job_of(project: Project) -> Job:
-    """The plain job of a tree, with the tree's own defaults."""
-    job = project.kept.get("plain job")
+def job_of(project: Project, engine: str) -> Job:
+    """The plain job of a tree with an engine, with the tree's own defaults."""
+    job = project.kept.get(f"plain job: {engine}")
     if not isinstance(job, Job):
-        job = project.kept["plain job"] = Job(defaults_of(project), fields_of(project))
+        job = project.kept[f"plain job: {engine}"] = Job(defaults_of(project), fields_of(project), engine)
     return job

@@ -12,8 +12,8 @@ from patcher.analysis.conditions.terms import COMPARISONS, UNKNOWN, Known, Raise
 from patcher.analysis.expressions import Expression
 from patcher.analysis.findings import Finding
 from patcher.analysis.meaning import Program
-from patcher.analysis.severity.guards import Guards, guards_of
-from patcher.analysis.summary import Assigned, Body, FileSummary, Ordering
+from patcher.analysis.severity.guards import guards_of
+from patcher.analysis.summary import Assigned, Block, Body, FileSummary, Ordering
 from patcher.i18n import phrase
 
 _VERSION = re.compile(r"\d+(\.\d+)+\w*")
@@ -33,9 +33,7 @@ def text_comparisons(program: Program, files: Iterable[str]) -> Iterator[Finding
         for body in summary.bodies.values() if summary is not None else ():
             for block in body.blocks:
                 for ordering in block.orderings:
-                    found = (
-                        _finding(ordering, summary, body, anywhere, guards, program) if summary is not None else None
-                    )
+                    found = _finding(ordering, block, summary, body, anywhere, program) if summary is not None else None
                     if found is not None:
                         yield found
 
@@ -67,7 +65,7 @@ class _Anywhere(TargetQueries):
 
 
 def _finding(
-    ordering: Ordering, summary: FileSummary, body: Body, anywhere: Evaluator, guards: Guards, program: Program
+    ordering: Ordering, block: Block, summary: FileSummary, body: Body, anywhere: Evaluator, program: Program
 ) -> Finding | None:
     test = ordering.test
     if len(test.operators) != 1:
@@ -85,6 +83,7 @@ def _finding(
     if len(texts) != 2 or (packages and packages.isdisjoint(program.target.against)):
         return None
     package = packages.pop() if packages else ""
+    guards = guards_of(program, package)
     as_text = as_versions = None
     here = EvalContext(summary, body.qualname)
     # For the plain job on this target: does the order of the texts differ from that of the versions?
@@ -93,6 +92,9 @@ def _finding(
         compare = COMPARISONS[test.operators[0]]
         as_text, as_versions = compare(one, other), compare(_version(one), _version(other))
     wrong = as_text is not None and as_versions is not None and as_text is not as_versions
+    reached = guards.runs_plainly((summary.file, body.qualname))
+    # `if config.mtp.enable: if sglang.__version__ < "0.5.6":`
+    reached = reached and guards.plain.runs((*body.conditions, *block.conditions), here) is not False
     if wrong:
         detail = phrase(
             "{test} compares versions as text: here it is {result}", test=ordering.text, result=str(as_text)
@@ -104,7 +106,7 @@ def _finding(
         ordering.line,
         f"{package}.__version__" if package else "packaging.version",
         "version-compared-as-text",
-        "break" if wrong and guards.runs_plainly((summary.file, body.qualname)) else "optional",
+        "break" if wrong and reached else "optional",
         detail,
         phrase("compare them with packaging.version.Version"),
         function=body.qualname,

@@ -79,7 +79,7 @@ def _repair(
         return []
     first, last = site.code.lines(site.call)
     exact = fitted(edit, text, frozenset(range(first, last + 1)), site.function)
-    if exact is None or (isinstance(exact, RenameArgument) and exact.count > 1 and exact.value is not None):
+    if exact is None or (isinstance(exact, RenameArgument) and exact.count != 1 and exact.value is not None):
         return []
     parts = split_symbol(finding.symbol)
     lacked = f"{callee}({parts[1]})" if parts is not None else ""

@@ -25,6 +25,7 @@ MODULES: Mapping[str, str] = {
     "peft": "peft",
     "tensordict": "tensordict",
     "numpy": "numpy",
+    "sglang": "sglang",
 }
 """The distributions looked for, and the module that each of them provides."""
 OTHER_NAMES = {
