@@ -14,7 +14,7 @@ from patcher.check.tried import Tried, matrix_document, tried
 from patcher.data import shipped
 from patcher.errors import UkyError
 from patcher.i18n import Phrase, Phrases, phrase
-from patcher.packages.versions import Yes, satisfies
+from patcher.packages.versions import No, Undecided, Yes, satisfies
 
 if TYPE_CHECKING:
     from patcher.analysis.findings import Severity
@@ -146,12 +146,15 @@ def _outside(name: str, version: str | None, first: str, last: str) -> Phrase:
 def _spans_around(version: str, spans: Sequence[tuple[str, str]], kind: Kind) -> Sequence[tuple[str, str]]:
     """The span that a version is in, or the two that it lies between; none where there is none on one side of it.
 
-    A fork's 0.7.0.dev lies between 0.6.1 and 0.7.0; its 0.5.0.dev has nothing on one side, as 0.5.0 is the first.
+    A fork's 0.7.0.dev lies between 0.6.1 and 0.8.0; its 0.4.0.dev has nothing on one side, as 0.4.0 is the first. The
+    next release after the last one is not known yet, so that 0.9.0.dev ends with the last.
     """
     from_here = [
         at for at, (first, _) in enumerate(spans) if isinstance(satisfies(version, f">={first}", kind=kind), Yes)
     ]
     up_to = [at for at, (_, last) in enumerate(spans) if isinstance(satisfies(version, f"<={last}", kind=kind), Yes)]
+    if not up_to and spans and isinstance(satisfies(version, f"<={spans[-1][1]}", kind=kind), Undecided):
+        up_to = [len(spans) - 1]
     if not from_here or not up_to:
         return ()
     return spans[min(from_here[-1], up_to[0]) : max(from_here[-1], up_to[0]) + 1]
@@ -164,7 +167,7 @@ def _is_for_release(record: Record, verl: str | None) -> bool:
     spec = record.when.versions.get("verl", "")
     # `>=0.7` alone holds for every later release and says nothing of this one.
     bounded = "==" in spec or "~=" in spec or (">" in spec and "<" in spec)
-    return bounded and isinstance(satisfies(verl, spec, kind="tree"), Yes)
+    return bounded and not isinstance(satisfies(verl, spec, kind="tree"), No)
 
 
 def _is_at_hand(vllm: Installed | None) -> bool:
