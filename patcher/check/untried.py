@@ -153,11 +153,17 @@ def _spans_around(version: str, spans: Sequence[tuple[str, str]], kind: Kind) ->
         at for at, (first, _) in enumerate(spans) if isinstance(satisfies(version, f">={first}", kind=kind), Yes)
     ]
     up_to = [at for at, (_, last) in enumerate(spans) if isinstance(satisfies(version, f"<={last}", kind=kind), Yes)]
-    if not up_to and spans and isinstance(satisfies(version, f"<={spans[-1][1]}", kind=kind), Undecided):
+    if not up_to and spans and _may_be_last(version, spans[-1][1], kind):
         up_to = [len(spans) - 1]
     if not from_here or not up_to:
         return ()
     return spans[min(from_here[-1], up_to[0]) : max(from_here[-1], up_to[0]) + 1]
+
+
+def _may_be_last(version: str, last: str, kind: Kind) -> bool:
+    """Whether a development version may be like the last release, or like one before or after it."""
+    below, above = satisfies(version, f"<={last}", kind=kind), satisfies(version, f">={last}", kind=kind)
+    return isinstance(below, Undecided) and isinstance(above, Undecided)
 
 
 def _is_for_release(record: Record, verl: str | None) -> bool:
