@@ -14,7 +14,7 @@ from patcher.check.tried import Tried, matrix_document, tried
 from patcher.data import shipped
 from patcher.errors import UkyError
 from patcher.i18n import Phrase, Phrases, phrase
-from patcher.packages.versions import No, Undecided, Yes, satisfies
+from patcher.packages.versions import No, Yes, satisfies
 
 if TYPE_CHECKING:
     from patcher.analysis.findings import Severity
@@ -153,17 +153,22 @@ def _spans_around(version: str, spans: Sequence[tuple[str, str]], kind: Kind) ->
         at for at, (first, _) in enumerate(spans) if isinstance(satisfies(version, f">={first}", kind=kind), Yes)
     ]
     up_to = [at for at, (_, last) in enumerate(spans) if isinstance(satisfies(version, f"<={last}", kind=kind), Yes)]
-    if not up_to and spans and _may_be_last(version, spans[-1][1], kind):
+    if not up_to and spans and _leads_to(version, spans[-1][1]):
         up_to = [len(spans) - 1]
     if not from_here or not up_to:
         return ()
     return spans[min(from_here[-1], up_to[0]) : max(from_here[-1], up_to[0]) + 1]
 
 
-def _may_be_last(version: str, last: str, kind: Kind) -> bool:
-    """Whether a development version may be like the last release, or like one before or after it."""
-    below, above = satisfies(version, f"<={last}", kind=kind), satisfies(version, f">={last}", kind=kind)
-    return isinstance(below, Undecided) and isinstance(above, Undecided)
+def _leads_to(version: str, last: str) -> bool:
+    """Whether a development version leads to a release that is not beyond the last: 0.9.0.dev for 0.9.1."""
+    from packaging.version import InvalidVersion, Version
+
+    try:
+        found = Version(version)
+    except InvalidVersion:
+        return False
+    return found.is_devrelease and Version(found.base_version) <= Version(last)
 
 
 def _is_for_release(record: Record, verl: str | None) -> bool:

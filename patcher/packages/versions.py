@@ -72,9 +72,9 @@ def satisfies(version: str, specifier: str, *, kind: Kind) -> Verdict:
     if kind == "dependency" or found.dev is None:
         reason = phrase("{version} is a pre-release and counts as {release}", **fields)
         return Yes(reason) if holds else No(reason)
-    # verl says 0.7.0.dev from shortly after 0.6.1 until shortly before 0.8.0, through the release of 0.7.0.
+    # verl's main says 0.8.0.dev from the day that 0.7 branched off until shortly before 0.9.0.
     below, above = _just_below(release), _just_above(release)
-    beside = [_holds(found, candidate, clauses) for candidate in (below, release, *above)]
+    beside = [_holds(found, candidate, clauses) for candidate in (_first_of(below), below, release, *above)]
     if all(beside):
         return Yes(phrase("{version} is like a release beside {release}, and all of these are in {spec}", **fields))
     if any(beside) or any(_holds(found, candidate, clauses) for candidate in _named_in(clauses, below)):
@@ -166,6 +166,13 @@ def _just_below(version: Version) -> Version:
         parts.pop()
     parts = [*parts[:-1], max(parts[-1] - 1, 0), _BEYOND]
     return Version(".".join(map(str, parts)))
+
+
+def _first_of(version: Version) -> Version:
+    """The first release of a series: 0.6 for 0.6.999999."""
+    from packaging.version import Version
+
+    return Version(".".join(map(str, version.release[:-1])))
 
 
 def _just_above(version: Version) -> tuple[Version, Version]:
