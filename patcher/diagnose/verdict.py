@@ -132,9 +132,10 @@ def _candidate_of_hit(hit: Hit, seen: set[str], evidence: Evidence, first_raised
     if seen & set(symptom.follows) - {symptom.id}:
         rank = max(rank, _FOLLOWS) + (_FOLLOWS_TOO if rank >= _FOLLOWS else 0)
     rank = max(rank, _STALL) if symptom.kind == "stall" else rank
-    rank = max(rank, _ASIDE) if hit.aside else rank
-    rank += _SURVIVED if survived and rank < _SURVIVED else 0
     raised = _raised_at(hit.start, evidence)
+    # `WARNING … Traceback …`: what tried it did without. Such a line may still be all that a run has left.
+    rank = max(rank, _ASIDE) if hit.aside or (raised is not None and raised.handled) else rank
+    rank += _SURVIVED if survived and rank < _SURVIVED else 0
     return Candidate(rank, hit.start, hit.count, survived, symptom, hit.phase, hit.around, hit.weight, raised)
 
 
