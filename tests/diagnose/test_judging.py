@@ -139,6 +139,13 @@ def test_noise_is_no_failure(noise: str) -> None:
     assert diagnosed(unfinished() + noise).findings == ()
 
 
+def test_what_a_traceback_of_a_warning_ends_in_is_no_root_beside_a_failure() -> None:
+    told = "WARNING 11-27 23:09:10 [import_utils.py:408] "
+    warned = "".join(f"{told}{line}\n" for line in f"{TRACEBACK}RuntimeError: CUDA out of memory".splitlines())
+    assert root(diagnosed(warned)) == ("memory", warned.count("\n"))
+    assert root(diagnosed(warned + INNER)) == ("unknown", warned.count("\n") + 4)
+
+
 def test_a_traceback_that_a_warning_tells_of_is_no_failure() -> None:
     warned = "2026-01-11 10:00:00,123 WARNING ops: could not import flash_attn, falling back\n"
     assert diagnosed(warned + TRACEBACK + "ImportError: flash_attn\nready\n").findings == ()
