@@ -59,6 +59,8 @@ def direction_at(
     Args:
         at: the frame that asks. What an attribute or argument is of is read from the imports of its file.
     """
+    if parts.package and at is not None and at.installed and at.package == parts.package:
+        return None  # A package that lacks a name of its own was installed in parts; its releases do not tell.
     folders = _installed_folders(session)
     known = {**_installed_versions(folders), **known}
     symbol = ""

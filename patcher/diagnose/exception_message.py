@@ -19,6 +19,7 @@ Matter = Literal[
     "missing-module",
     "missing-attribute",
     "unexpected-argument",
+    "argument-twice",
     "missing-argument",
     "too-many-arguments",
     "option",
@@ -46,7 +47,16 @@ Matter = Literal[
 TELLING_ALONE: frozenset[Matter] = frozenset(
     (
         *("missing-name", "missing-module", "missing-attribute", "unexpected-argument", "missing-argument"),
-        *("too-many-arguments", "option", "version", "config-key", "config-value", "validation", "nccl"),
+        *(
+            "argument-twice",
+            "too-many-arguments",
+            "option",
+            "version",
+            "config-key",
+            "config-value",
+            "validation",
+            "nccl",
+        ),
     )
 )
 
@@ -106,7 +116,8 @@ _SHAPES: tuple[tuple[Matter, str], ...] = (
     ("missing-attribute", rf"'(?P<symbol>{_DOTTED})'(?: object)? has no attribute {_ITS_NAME}"),
     ("missing-attribute", rf"AttributeError: (?P<symbol>{_DOTTED}) has no attribute (?P<names>{_NAME})"),
     ("missing-attribute", rf"<\w+ '?(?P<symbol>{_DOTTED})'?[^<>]*> does not have the attribute {_ITS_NAME}"),
-    ("unexpected-argument", rf"{_CALL} got (?:an unexpected|some positional-only|multiple values for).*? {_ITS_NAME}"),
+    ("argument-twice", rf"{_CALL} got multiple values for (?:keyword )?argument {_ITS_NAME}"),
+    ("unexpected-argument", rf"{_CALL} got (?:an unexpected|some positional-only).*? {_ITS_NAME}"),
     ("unexpected-argument", rf"Unexpected keyword argument {_ITS_NAME}"),
     ("option", r"unrecognized arguments: (?P<several>--\S+)"),
     ("option", r"(?:keys|arguments) are not used by the HfArgumentParser: \[(?P<several>.*)\]"),

@@ -167,6 +167,10 @@ def _sentence(parts: MessageParts, at: Frame | None, versions: Mapping[str, str]
         case "unexpected-argument":
             text = "{who} passes {name} to {callee}, which does not take it"
             return phrase(text, who=who, name=names, callee=parts.symbol)
+        case "argument-twice":
+            # `postprocess(output, **row)` where the row has a column `output` too.
+            text = "{who} passes {name} to {callee} twice: by its place and by name, or by name and within **"
+            return phrase(text, who=who, name=names, callee=parts.symbol)
         case "option":
             return phrase("the program is given {name}, which it does not take", name=names)
         case "missing-argument" if _IS_EXCEPTION.search(parts.symbol):

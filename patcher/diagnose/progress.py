@@ -23,8 +23,10 @@ _COUNTED = re.compile(
 )
 _LOGGED = re.compile(r"\{'loss': ")
 """A step as transformers' Trainer logs it: `{'loss': 0.0031, 'grad_norm': 0.144, …, 'epoch': 0.41}`."""
+_TIMED = "Total step time: "
+"""A step as NeMo-RL reports it, once it is made: `• Total step time: 201.90s`."""
 _SERVED = re.compile(r'HTTP/[\d.]+" 200(?: OK)?\W*$')
-COUNTED = ("loss", "reward: ")
+COUNTED = ("loss", "reward: ", "total step time")
 PROGRESS_WORDS = ("%|", *COUNTED, '" 200')
 _NAME, _LENGTH = 100, 500
 """Characters of a bar's name, and of a line, that are looked at: what tells of progress stands at its beginning."""
@@ -51,7 +53,7 @@ class MovingBars:
         if milestones.step is None and (counted := _COUNTED.search(text[:_LENGTH])) is not None:
             # A loss is told of a step that was made, `step 0: {'train/loss': 0.3`; a bar begins at nothing done.
             return self._more("", float(counted["done"]), least=-1.0)
-        return milestones.step is None and _LOGGED.match(text) is not None
+        return milestones.step is None and (_LOGGED.match(text) is not None or _TIMED in text[:_LENGTH])
 
     def _more(self, name: str, done: float, least: float = 0.0) -> bool:
         before = self._done.get(name)

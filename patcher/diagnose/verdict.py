@@ -171,12 +171,18 @@ def _announcement_before(found: Sequence[Candidate]) -> list[Candidate]:
 
 def _stood_before(found: Sequence[Candidate], evidence: Evidence) -> list[Candidate]:
     """What a run waited for that stood still until somebody ended it: `timeout`, a scheduler, a hand."""
-    stood = evidence.stood
-    if stood is None or not found or found[0].symptom is None or found[0].symptom.part != "end":
+    if not found or found[0].symptom is None or found[0].symptom.part != "end":
         return []
-    phase = found[0].phase or evidence.phase
-    if phase in (None, "loop") or evidence.spans.get(phase, 0) < _STOOD or not _counts(stood.first, evidence):
+    phase = found[0].phase or evidence.phase or next(reversed(evidence.spans), None)
+    if phase in (None, "loop") or evidence.spans.get(phase, 0) < _STOOD:
         return []  # The loop lasts as long as all steps: it does not tell how long the last one stood still.
+    stood = evidence.stood
+    if stood is None:
+        # What it waits for may be told a while before the end: `ray status` is asked again and again.
+        waits = [one for one in found if one.symptom is not None and one.symptom.kind == "stall" and not one.survived]
+        return [replace(one, rank=0) for one in waits[:1]]
+    if not _counts(stood.first, evidence):
+        return []
     return [Candidate(0, stood.first, 1, survived=False, symptom=stood.symptom, phase=phase, about=stood.around)]
 
 

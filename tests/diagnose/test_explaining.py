@@ -54,6 +54,10 @@ WHO = "mbridge (mbridge/core/util.py:83)"
             "ImportError: cannot import name 'A' from 'megatron.core' (/x/__init__.py)",
             f"{WHO} asks for megatron.core.A, which megatron-core 0.18.0 does not have",
         ),
+        (
+            "TypeError: Loop._postprocess() got multiple values for argument 'output'",
+            f"{WHO} passes output to Loop._postprocess twice: by its place and by name, or by name and within **",
+        ),
         ("ModuleNotFoundError: No module named 'flash_attn'", f"{WHO} imports flash_attn, which is not installed"),
         (
             "ModuleNotFoundError: No module named 'megatron.core.x'",
@@ -506,6 +510,24 @@ def test_a_key_that_is_not_there_names_the_nearest_of_the_tree_s_configuration(t
     assert nearest_keys(tmp_path, "verl", "+kl_loss_coef") == ("actor.kl_loss_coef",)
     assert nearest_keys(tmp_path, "verl", "trainer.total_epochs") == ()
     assert nearest_keys(tmp_path, "verl", "trainer.quite_another") == ()
+
+
+def test_a_package_that_lacks_a_name_of_its_own_is_not_told_by_its_releases(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for release, text in (("1.0", "x = 1\n"), ("2.0", "")):
+        (tmp_path / release / "name").mkdir(parents=True)
+        (tmp_path / release / "name/__init__.py").write_text(text)
+    monkeypatch.setattr(directions, "versions", lambda _: ["1.0", "2.0"])
+    monkeypatch.setattr(directions, "release_folder", lambda _, release: tmp_path / release)
+    monkeypatch.setattr(directions, "_installed_folders", lambda _: [])
+    parts = parse_message(["ImportError: cannot import name 'x' from 'name' (/env/site-packages/name/__init__.py)"])
+    assert parts is not None
+    own, other = Frame("name/a.py", 3, "name", True), Frame("own/a.py", 3, "", False)
+    assert directions.direction_at(None, parts, {"name": "2.0"}, own) is None  # type: ignore[arg-type]
+    found = directions.direction_at(None, parts, {"name": "2.0"}, other)  # type: ignore[arg-type]
+    assert found is not None
+    assert found.removed_in == "2.0"
 
 
 @pytest.mark.network

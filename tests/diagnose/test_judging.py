@@ -139,6 +139,29 @@ def test_noise_is_no_failure(noise: str) -> None:
     assert diagnosed(unfinished() + noise).findings == ()
 
 
+def test_an_engine_that_was_started_again_is_no_failure_once_a_step_is_reported() -> None:
+    log = INNER + "engine 5 recovered in 61.7s\n" * 9
+    assert diagnosed(log).verdict == "failed"
+    assert diagnosed(log + "(GRPODriver pid=61010)   • Total step time: 201.90s\n").verdict == "running"
+
+
+@pytest.mark.parametrize(("seconds", "cause"), [(2000, "waits"), (200, "killed")])
+def test_what_a_run_waited_for_may_be_told_a_while_before_somebody_ended_it(seconds: int, cause: str) -> None:
+    killed = symptom("killed", "was told to end", part="end")
+    waits = symptom("waits", "no node has a GPU", kind="stall")
+    end = datetime(2026, 3, 1, 10, 0, 5) + timedelta(seconds=seconds)
+    log = (
+        "2026-03-01 10:00:00,000 INFO main.py:3 -- {'actor_rollout_ref': {'actor': {'strategy': 'fsdp'}}}\n"
+        + "2026-03-01 10:00:05,000 INFO core.py:12 -- no node has a GPU\n"
+        + "asked again\n" * 9
+        + f"{end:%Y-%m-%d %H:%M:%S},000 INFO main.py:3 -- was told to end\n"
+    )
+    evidence = Scanner((killed, waits)).scan([("run.log", io.BytesIO(log.encode()))])
+    found = diagnosis_of(evidence, FixContext(), ended=True)
+    assert found.root is not None
+    assert (found.verdict, found.root.id) == ("failed", cause)
+
+
 def test_what_a_traceback_of_a_warning_ends_in_is_no_root_beside_a_failure() -> None:
     told = "WARNING 11-27 23:09:10 [import_utils.py:408] "
     warned = "".join(f"{told}{line}\n" for line in f"{TRACEBACK}RuntimeError: CUDA out of memory".splitlines())
