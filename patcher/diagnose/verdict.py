@@ -173,8 +173,8 @@ def _stood_before(found: Sequence[Candidate], evidence: Evidence) -> list[Candid
     """What a run waited for that stood still until somebody ended it: `timeout`, a scheduler, a hand."""
     if not found or found[0].symptom is None or found[0].symptom.part != "end":
         return []
-    phase = found[0].phase or evidence.phase or next(reversed(evidence.spans), None)
-    if phase in (None, "loop") or evidence.spans.get(phase, 0) < _STOOD:
+    phase = found[0].phase or evidence.phase or next(reversed(list(evidence.spans)), None)
+    if phase is None or phase == "loop" or evidence.spans.get(phase, 0) < _STOOD:
         return []  # The loop lasts as long as all steps: it does not tell how long the last one stood still.
     stood = evidence.stood
     if stood is None:
