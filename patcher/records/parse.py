@@ -131,6 +131,7 @@ _COUNT = Field(
     1,
     schema={"anyOf": [{"type": "integer", "minimum": 1, "maximum": _MOST_PLACES}, {"const": "every"}]},
 )
+_EVERY = replace(_COUNT, wrong=None, default=None)
 
 
 def _edit(
@@ -145,7 +146,7 @@ def _edit(
         "verl": text(is_specifier, default=None),
         "kind": READ_ELSEWHERE,
     }
-    return Shape(make, {**place, **fields, "count": _COUNT}, rule)
+    return Shape(make, {**place, **fields, "count": fields.get("count", _COUNT)}, rule)
 
 
 _TEXT_PLACE = {
@@ -157,7 +158,7 @@ _TEXT_PLACE = {
 EDIT = OneOf(
     "kind",
     {
-        "move-import": _edit(MoveImport, old=text(is_dotted_name), new=text(is_dotted_name)),
+        "move-import": _edit(MoveImport, old=text(is_dotted_name), new=text(is_dotted_name), count=_EVERY),
         "rename-argument": _edit(
             RenameArgument,
             call=text(is_dotted_name),

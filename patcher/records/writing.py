@@ -44,7 +44,8 @@ def _edit(edit: Edit) -> list[str]:
     for key, field in shape.fields.items():
         value = kind if key == EDIT.key else getattr(edit, field.attribute or key)
         if key == "count":
-            lines += ['count = "every"'] if value is None else [f"count = {value}"] if value != 1 else []
+            written = '"every"' if value is None else value
+            lines += [f"count = {written}"] if value != field.default else []
         elif value is not None:
             lines.append(f"{key} = {_text(value)}")
     return lines

@@ -61,6 +61,8 @@ class MoveImport(Place):
 
     old: str
     new: str
+    count: int | None = None
+    """What is gone is gone for every import of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -64,6 +64,7 @@ BAD = {
         "when",
         "must be a table",
     ),
+    "count": (GOOD + 'count = "all"\n', 14, "edit[1].count", 'from 1 to 1000, or "every"'),
     "no edit": (GOOD.partition("[[edit]]")[0], 1, "edit", "at least one"),
     "edit is a table": (GOOD.replace("[[edit]]", "[edit]"), 9, "edit", "array of tables"),
     "unknown kind": (GOOD.replace('"move-import"', '"move"'), 11, "edit[1].kind", "move-import, rename-argument"),

@@ -210,9 +210,11 @@ def test_an_unrelated_branch_is_no_guard() -> None:
     assert "    from vllm.utils.argparse_utils import Parser  # Uky[rec]\n" in made(source, MOVE)
 
 
-def test_counts_are_exact() -> None:
+def test_every_import_is_moved_and_a_count_is_exact() -> None:
     twice = "from vllm.utils import Parser\ndef f():\n    from vllm.utils import Parser\n"
-    assert rewrite(twice, MOVE, Mark("rec")) == AnchorAmbiguous(1, (1, 3))
+    assert made(twice, MOVE).count("argparse_utils") == 2
+    once = MoveImport(file=FILE, old=MOVE.old, new=MOVE.new, count=1)
+    assert rewrite(twice, once, Mark("rec")) == AnchorAmbiguous(1, (1, 3))
     both = MoveImport(file=FILE, old=MOVE.old, new=MOVE.new, count=2)
     assert made(twice, both).count("argparse_utils") == 2
     inner = MoveImport(file=FILE, old=MOVE.old, new=MOVE.new, within="f")
