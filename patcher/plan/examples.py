@@ -82,7 +82,12 @@ def smallest(code: Source, found: Iterable[cst.CSTNode]) -> str:
     """The statements alone, in the headers of the classes and functions around them."""
     lines: list[str] = []
     open_shells: list[cst.CSTNode] = []
+    found = list(found)
+    # A function of which both the header and a statement are meant is written with that statement.
+    around = {id(node) for statement in found for node in code.ancestors(statement)}
     for statement in found:
+        if isinstance(statement, SCOPES) and id(statement) in around:
+            continue
         shells = [node for node in reversed(list(code.ancestors(statement))) if isinstance(node, SCOPES)]
         shared = 0
         while shared < min(len(shells), len(open_shells)) and shells[shared] is open_shells[shared]:

@@ -14,6 +14,7 @@ from patcher.check.drafts.arguments import argument_repairs
 from patcher.check.drafts.imports import import_repairs
 from patcher.check.drafts.inputs import Draft, DraftInputs, Releases, Repair
 from patcher.check.drafts.members import member_repairs
+from patcher.check.drafts.overrides import override_repairs
 from patcher.check.drafts.proof import Prover, conflicting_record, replayed
 from patcher.check.drafts.writing import Written, write_drafts
 from patcher.check.history import History, earlier_releases
@@ -89,6 +90,8 @@ def repairs(finding: Finding, inputs: DraftInputs) -> list[Repair]:
             return argument_repairs(finding, inputs)
         case "attribute-removed":
             return member_repairs(finding, inputs)
+        case "override-mismatch":
+            return override_repairs(finding, inputs)
         case _:
             return []
 
