@@ -130,8 +130,8 @@ def _method_at(text: str, line: int) -> tuple[str, ast.FunctionDef] | None:
         tree = parse(text)
     except UnreadableError:
         return None
-    for owner in tree.body:
-        for node in owner.body if isinstance(owner, ast.ClassDef) else ():
+    for owner in (node for node in tree.body if isinstance(node, ast.ClassDef)):
+        for node in owner.body:
             if isinstance(node, ast.FunctionDef) and node.lineno == line:
                 return f"{owner.name}.{node.name}", node
     return None
