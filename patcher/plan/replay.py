@@ -214,7 +214,7 @@ def _with_a_place(results: Sequence[EditResult]) -> tuple[EditResult, ...]:
     return tuple(
         result
         for result in results
-        if result.edit.count is not None or not isinstance(result.outcome, AnchorMissing | Missing)
+        if result.edit.count is not None or result.unused or not isinstance(result.outcome, AnchorMissing | Missing)
     )
 
 

@@ -23,9 +23,10 @@ def run(*findings: Finding, crash: str = "", target: str = "0.11.0") -> Run:
     return Run(clone, target, 1.0, findings, crash=crash)
 
 
-def test_the_labels_that_are_kept_are_a_sample_of_two_hundred_and_places_beside_it() -> None:
+def test_the_labels_that_are_kept_are_two_samples_and_places_beside_them() -> None:
     labels, places = load(LABELS), load(PLACES)
-    assert len(labels) == 200
+    # Of 24 forks, and of 13 that the rules had not seen; docs/forks.md and docs/accuracy.md name them.
+    assert len(labels) == 200 + 56
     assert sum(one.verdict for one in places) >= 100
     assert all(one.why for one in (*labels, *places))
     assert len({(one.fork, one.target, one.file, one.line, one.symbol) for one in labels}) == len(labels)
