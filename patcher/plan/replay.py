@@ -208,14 +208,17 @@ class Workspace:
 
 
 def _with_a_place(results: Sequence[EditResult]) -> tuple[EditResult, ...]:
-    """The results without edits of every place that have none in this fork, where another edit of the record has."""
-    if not any(result.settled for result in results):
-        return tuple(results)
-    return tuple(
-        result
-        for result in results
-        if result.edit.count is not None or result.unused or not isinstance(result.outcome, AnchorMissing | Missing)
-    )
+    """The results without edits of every place that have none in this fork, where another of their kind has.
+
+    One of another kind says nothing: it may need what this one brings.
+    """
+    settled = {type(result.edit) for result in results if result.settled}
+
+    def is_passed_over(result: EditResult) -> bool:
+        missing = isinstance(result.outcome, AnchorMissing | Missing) and not result.unused
+        return missing and result.edit.count is None and type(result.edit) in settled
+
+    return tuple(result for result in results if not is_passed_over(result))
 
 
 def _new_lines(edit: Edit, outcome: Rewritten) -> Iterable[int]:

@@ -89,6 +89,15 @@ def test_an_import_is_moved_wherever_it_stands_and_may_be_missing_in_one_file() 
     assert texts[TWO] == "x = 1\n"
 
 
+def test_an_edit_of_another_kind_does_not_stand_in_for_an_import() -> None:
+    """The call would be given a name that nothing imports."""
+    own = record(IMPORTS.format(file=ONE), CALLS.format(file=ONE, count=1).replace('"True"', '"Name"'))
+    made, texts, outcomes = replayed(own, one="import pkg.a\n\nencode(x)\n")
+    assert not made
+    assert texts[ONE] == "import pkg.a\n\nencode(x)\n"
+    assert [type(outcome) for outcome in outcomes][:1] == [AnchorMissing]
+
+
 def test_it_is_written_as_it_was_read() -> None:
     own = record(CALLS.format(file=ONE, count='"every"'), IMPORTS.format(file=ONE))
     text = written(own)

@@ -80,6 +80,9 @@ OFF_WORDS = frozenset(
 )
 """Words in names of what the plain job does not use, whichever engine rolls out. The other engines' names are added."""
 
+UNUSED_PACKAGES = frozenset({"megatron", "mbridge"})
+"""Packages that the plain job has no use for, by import name."""
+
 FIXED: Mapping[str, Term] = {
     "node_rank": Known(0),
     "nnodes": Known(1),

@@ -42,10 +42,6 @@ class Guards:
         """On the same target, by what is known of the plain job too."""
         return Evaluator(self.summaries, self.target.queries, job_of(self._project, self._engine))
 
-    def is_off(self, package: str) -> bool:
-        """Whether the plain job has no use for a package."""
-        return job_of(self._project, self._engine).is_off_word(package)
-
     @cached_property
     def reached(self) -> ReachedCode:
         """What the plain job runs of the tree as it is, on this target."""
