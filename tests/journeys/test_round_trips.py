@@ -111,6 +111,7 @@ def _session(case: Case, tmp_path: Path, *, with_pins: bool) -> None:
     _is_as_it_was(someone, before, in_git=case.in_git)
 
 
+@pytest.mark.slow
 def test_another_vllm_in_the_environment_is_followed_too(tmp_path: Path) -> None:
     someone, before = _stale(tmp_path, "0.6.1", vllm="0.12.0")
     assert "10 applied" in someone.follows().text
@@ -136,6 +137,7 @@ def test_work_that_is_not_committed_is_neither_in_the_way_nor_lost(tmp_path: Pat
     _is_as_it_was(someone, before)
 
 
+@pytest.mark.slow
 def test_a_patched_line_that_was_changed_by_hand_can_be_got_rid_of(tmp_path: Path) -> None:
     someone, before = _stale(tmp_path, "0.7.0")
     someone.follows()
@@ -169,6 +171,7 @@ def test_one_record_that_does_not_fit_keeps_no_other_from_its_place(tmp_path: Pa
     _is_as_it_was(someone, before)
 
 
+@pytest.mark.slow
 def test_without_an_environment_it_is_asked_for_and_named_once(tmp_path: Path) -> None:
     someone, before = _stale(tmp_path, "0.7.0")
     train = someone.variables["VIRTUAL_ENV"]
