@@ -24,7 +24,7 @@ from patcher.plan.outcome import Plan
 from patcher.records.load import digest
 from patcher.session.session import Session
 
-CHECKED = ("vllm", "transformers")
+CHECKED = ("vllm", "sglang", "transformers")
 """Packages whose sources are read to see whether a tree still has what a record repairs."""
 _KEPT = 32
 """Plans. One takes about 1 MB, most of it the texts that the records make; two are made for each host."""

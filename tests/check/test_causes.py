@@ -116,3 +116,12 @@ def test_what_was_edited_by_hand_in_part_is_not_called_adopted(tmp_path: Path) -
         "drifted",
         f"by hand in part: verl/workers/server.py:10 still has what the record repairs, {symbol}",
     )
+
+
+def test_a_copy_elsewhere_that_the_plain_job_does_not_run_is_told_and_keeps_nothing_from_its_place(
+    tmp_path: Path,
+) -> None:
+    kind, detail = outcome(tmp_path, server=NEW, copy=OLD)
+    assert kind == "resolved"
+    assert detail.startswith("this fork handles it in its own way; verl/workers/copy.py:8 still has ")
+    assert detail.endswith(", which the plain job does not run")
