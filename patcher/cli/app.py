@@ -23,64 +23,54 @@ from patcher.trust import search_only_outside
 COMPLETE = "_UKY_PATCH_COMPLETE"
 """The variable by which a shell asks for completions."""
 
-COMMANDS = {
-    "demo": "the whole round on a real verl release, in a scratch folder",
-    "list": "the records",
-    "explain": "one record: why it does or does not apply here",
-    "status": "the records against this tree",
-    "apply": "make the edits that are needed here, all or none",
-    "revert": "take edits out again, byte for byte",
-    "verify": "prove that the edits hold",
-    "record": "edits made by hand into records, proven before they are written",
-    "new": "a record to begin with, for a place in the tree",
-    "adopt": "edits made by hand that a record describes, taken over as if apply had made them",
-    "backport": "a fix of upstream verl as a record for this older tree",
-    "rebase": "the fork's own records onto another verl, as a git branch",
-    "docs": "the fork's own change record, MIGRATION.md",
-    "check": "before an upgrade: what a release no longer offers that the tree uses",
-    "pins": "what other versions would mean: records needed, no longer needed, drifted; breaks left",
-    "migrate": "the fork running on another machine",
-    "diff": "what was edited on a host since the last migration",
-    "pull": "edits made on a host, merged into the tree here",
-    "render": "git_ignore.py and the run scripts, for this machine or a host",
-    "data": "what a data set holds, and a tiny copy of it",
-    "model": "the newest model, and its weights read into memory ahead",
-    "run": "the training job of a profile, here or on a host",
-    "job": "a host's jobs: status, logs, attach, stop",
-    "prune": "old copies and ended jobs, removed here or on a host to make room",
-    "diagnose": "why a run failed, or where it stands still, from its log",
-    "watch": "a run as it goes, and where each of its processes stands when it hangs",
-    "probe": "look into a live process that runs with probing",
-    "bundle": "one archive for a bug report, without secrets, listed before it is written",
-    "clean": "what a job has left behind: processes, shared memory, sockets, sessions of Ray, caches",
-    "symptoms": "the failures, stalls and bad courses that are known, and what to do",
-    "trust": "that the tree's own environment may be started, remembered outside it",
-    "completion": "a completion script for bash, zsh or fish",
-}
-
-
 HEADINGS = {
-    "To try it": ("demo",),
-    "Records and the tree": (
-        "list",
-        "explain",
-        "status",
-        "apply",
-        "revert",
-        "verify",
-        "record",
-        "new",
-        "adopt",
-        "backport",
-        "rebase",
-        "docs",
-    ),
-    "Before an upgrade": ("check", "pins"),
-    "Hosts and jobs": ("migrate", "diff", "pull", "render", "data", "model", "run", "job", "prune"),
-    "When a run fails or hangs": ("diagnose", "watch", "probe", "bundle", "clean", "symptoms"),
-    "Settings of the tool": ("trust", "completion"),
+    "To try it": {
+        "demo": "the whole round on a real verl release, in a scratch folder",
+    },
+    "Records and the tree": {
+        "list": "the records",
+        "explain": "one record: why it does or does not apply here",
+        "status": "the records against this tree",
+        "apply": "make the edits that are needed here, all or none",
+        "revert": "take edits out again, byte for byte",
+        "verify": "prove that the edits hold",
+        "record": "edits made by hand into records, proven before they are written",
+        "new": "a record to begin with, for a place in the tree",
+        "adopt": "edits made by hand that a record describes, taken over as if apply had made them",
+        "backport": "a fix of upstream verl as a record for this older tree",
+        "rebase": "the fork's own records onto another verl, as a git branch",
+        "docs": "the fork's own change record, MIGRATION.md",
+    },
+    "Before an upgrade": {
+        "check": "before an upgrade: what a release no longer offers that the tree uses",
+        "pins": "what other versions would mean: records needed, no longer needed, drifted; breaks left",
+    },
+    "Hosts and jobs": {
+        "migrate": "the fork running on another machine",
+        "diff": "what was edited on a host since the last migration",
+        "pull": "edits made on a host, merged into the tree here",
+        "render": "git_ignore.py and the run scripts, for this machine or a host",
+        "data": "what a data set holds, and a tiny copy of it",
+        "model": "the newest model, and its weights read into memory ahead",
+        "run": "the training job of a profile, here or on a host",
+        "job": "a host's jobs: status, logs, attach, stop",
+        "prune": "old copies and ended jobs, removed here or on a host to make room",
+    },
+    "When a run fails or hangs": {
+        "diagnose": "why a run failed, or where it stands still, from its log",
+        "watch": "a run as it goes, and where each of its processes stands when it hangs",
+        "probe": "look into a live process that runs with probing",
+        "bundle": "one archive for a bug report, without secrets, listed before it is written",
+        "clean": "what a job has left behind: processes, shared memory, sockets, sessions of Ray, caches",
+        "symptoms": "the failures, stalls and bad courses that are known, and what to do",
+    },
+    "Settings of the tool": {
+        "trust": "that the tree's own environment may be started, remembered outside it",
+        "completion": "a completion script for bash, zsh or fish",
+    },
 }
-"""The commands as the help groups them."""
+"""Every command, and what it does, as the help groups them."""
+COMMANDS = {name: text for names in HEADINGS.values() for name, text in names.items()}
 
 
 class LazyGroup(CommandGroup):

@@ -86,12 +86,12 @@ def command(
 
 
 def _on_nodes(session: Session, address: str, wanted: Wanted, *, dry_run: bool, wait: float | None) -> int:
-    from patcher.cli.nodes import NodeProgress
+    from patcher.cli.nodes import node_progress
     from patcher.cluster.nodes import apply_nodes
     from patcher.report.nodes import applied_exit_code, applied_report
     from patcher.terminal.document import print_report
 
-    with NodeProgress() as progress:
-        done = apply_nodes(session, address, wanted, dry_run=dry_run, wait=wait, on_node=progress.take)
+    with node_progress() as show_answer:
+        done = apply_nodes(session, address, wanted, dry_run=dry_run, wait=wait, on_node=show_answer)
     print_report(applied_report(done, address, session.output, dry_run=dry_run))
     return applied_exit_code(done, address, dry_run=dry_run)

@@ -62,11 +62,9 @@ def command(
     html: Path | None,
 ) -> int:
     """Find every place where the tree uses something that a release no longer offers in that form."""
-    place = None
-    if html is not None:
-        from patcher.terminal.report_file import page_file
+    from patcher.terminal.report_file import page_file, write_whole
 
-        place = page_file(html)
+    place = page_file(html)
     if matrix:
         if baseline or scripts or no_since or everything or draft or sarif:
             raise click.UsageError("--matrix takes --verl, --against and --html; the other options are for one tree")
@@ -82,14 +80,12 @@ def command(
     done = check(session, order)
     if sarif is not None:
         from patcher.report.sarif import sarif_text
-        from patcher.terminal.report_file import write_whole
 
         write_whole(sarif, sarif_text(done))
     if place is not None:
         from datetime import date
 
         from patcher.report.check_page import check_page
-        from patcher.terminal.report_file import write_whole
 
         write_whole(place, check_page(done, session, order, place, date=date.today().isoformat()))
     print_report(

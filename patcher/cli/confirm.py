@@ -18,7 +18,7 @@ _ANSWERS = " [y/N]: "
 """What click puts behind a question."""
 
 
-def confirmed(question: Phrase, *, yes: bool) -> bool:
+def confirmed(question: Phrase, *, yes: bool = False) -> bool:
     """Whether to go on: answered before by --yes, else asked. Where nobody can be asked the answer is no."""
     if yes:
         return True

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from patcher.demo import ROUND, Done, fingerprint, options, scratch, take
 from patcher.errors import ExitCode
-from patcher.i18n import language, phrase, show
+from patcher.i18n import language, phrase
 from patcher.report.commands import options_shown_above
 from patcher.terminal.answers import show_json
 from patcher.terminal.printing import say
@@ -63,7 +63,7 @@ def _run(arguments: list[str], output: str, outputs: list[Any]) -> int:
 def _introduce(verl: str, vllm: str, root: Path) -> None:
     text = phrase("verl {verl}, fetched and unpacked to {root}", verl=verl, root=root)
     given = phrase("each command is given: {options}", options=" ".join(options(vllm)))
-    say(text.render(language()), given.render(language()))
+    say(text, given)
 
 
 def _announce(arguments: tuple[str, ...], shows: str) -> None:
@@ -84,7 +84,7 @@ def _conclude(done: list[Done], restored: bool, root: Path) -> None:
     seconds = f"{sum(item.seconds for item in done):.1f}"
     say("", f"{text.render(tongue)} ({phrase('{seconds} s', seconds=seconds).render(tongue)})")
     if restored:
-        say(show("On a fork of yours: cd to it, and: uky-patch status", tongue))
+        say(phrase("On a fork of yours: cd to it, and: uky-patch status"))
 
 
 def _as_json(verl: str, vllm: str, root: Path, done: list[Done], outputs: list[Any], restored: bool) -> dict[str, Any]:

@@ -42,12 +42,9 @@ def command(
     from patcher.report.jobs import job_json
     from patcher.terminal.document import print_report
     from patcher.terminal.printing import terminal_columns
+    from patcher.terminal.report_file import page_file
 
-    place = None
-    if html is not None:
-        from patcher.terminal.report_file import page_file
-
-        place = page_file(html)
+    place = page_file(html)
     subject = log_or_host(session, target, given, "uky-patch diagnose")
     if subject.host is None:
         if job is not None:

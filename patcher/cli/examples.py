@@ -60,10 +60,7 @@ EXAMPLES: Mapping[str, Examples] = {
     ),
     "backport": (
         ("uky-patch backport 5cef3ca8d --upstream ../verl --dry-run", "What a commit of verl comes to on this tree."),
-        (
-            "uky-patch backport v0.7.0..5cef3ca8d --diff",
-            "A range, as one change.",
-        ),
+        ("uky-patch backport v0.7.0..5cef3ca8d --diff", "A range, as one change."),
     ),
     "rebase": (
         ("uky-patch rebase 0.7.1 --dry-run", "What becomes of each of this fork's records on verl 0.7.1."),
@@ -130,10 +127,7 @@ EXAMPLES: Mapping[str, Examples] = {
     ),
     "run": (
         ("uky-patch run debug", "The smallest run, followed until it ends."),
-        (
-            "uky-patch run standard --host trainer --detach",
-            "On a host, and left alone there.",
-        ),
+        ("uky-patch run standard --host trainer --detach", "On a host, and left alone there."),
     ),
     "job": (
         ("uky-patch job status trainer", "What the newest job there is doing."),
@@ -185,9 +179,6 @@ EXAMPLES: Mapping[str, Examples] = {
     ),
     "completion": (
         ("uky-patch completion bash >> ~/.bashrc", "Complete commands and options in every new bash."),
-        (
-            "uky-patch completion fish > ~/.config/fish/completions/uky-patch.fish",
-            "The same in fish.",
-        ),
+        ("uky-patch completion fish > ~/.config/fish/completions/uky-patch.fish", "The same in fish."),
     ),
 }

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import re
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 import click
@@ -17,7 +17,7 @@ import click
 from patcher.cli.examples import EXAMPLES
 from patcher.errors import UsageError
 from patcher.i18n import Language, language, phrase, show
-from patcher.terminal.table import width
+from patcher.terminal.layout import width
 
 _WIDEST = 100
 _NARROW = 72
@@ -50,7 +50,7 @@ class CommandGroup(click.Group):
     """A group whose name alone is a mistake: its help goes to standard error, and the exit code is 2."""
 
     command_class = Command
-    headings: Mapping[str, Sequence[str]] = {}
+    headings: Mapping[str, Iterable[str]] = {}
     """The names of its commands by heading; empty where one heading is enough."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -90,7 +90,7 @@ def paragraphs(command: click.Command) -> list[str]:
 
 def help_of(command: click.Command, ctx: click.Context) -> str:
     """The whole help of a command or group."""
-    tongue, columns = language(), max(40, min(shutil.get_terminal_size().columns, _WIDEST))
+    tongue, columns = language(), _columns()
     lines = usage_of(command, ctx).split("\n")
     for text in paragraphs(command):
         lines += ["", *folded(show(text, tongue), columns, indent=2)]
@@ -115,9 +115,12 @@ def usage_of(command: click.Command, ctx: click.Context) -> str:
     shown = " ".join(show(piece, tongue) for piece in pieces)
     label = f"{show('Usage', tongue)}{show(':', tongue)}"
     label += "" if label.endswith("：") else " "
-    columns = max(40, min(shutil.get_terminal_size().columns, _WIDEST))
-    first, *rest = folded(f"{label}{ctx.command_path} {shown}", columns)
+    first, *rest = folded(f"{label}{ctx.command_path} {shown}", _columns())
     return "\n".join([first, *(f"    {line}" for line in rest)])
+
+
+def _columns() -> int:
+    return max(40, min(shutil.get_terminal_size().columns, _WIDEST))
 
 
 def folded(text: str, columns: int, *, indent: int = 0) -> list[str]:

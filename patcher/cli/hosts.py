@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 if TYPE_CHECKING:
     from patcher.remote.host import Host
     from patcher.session.session import Session
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 _OPTIONS = (
     click.option("--ssh", metavar="TARGET", help="What ssh is given: alias, host or user@host."),
@@ -24,25 +27,16 @@ _OPTIONS = (
 )
 
 
-def host_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options; the command gets them by name, None where they were not given."""
-    for option in reversed(_OPTIONS):
-        function = option(function)
-    return function
+def _adding(options: Sequence[Callable[[F], F]]) -> Callable[[F], F]:
+    """A decorator that adds the options; the command gets them by name, None where they were not given."""
+    return lambda function: reduce(lambda done, option: option(done), reversed(options), function)
 
 
-def reach_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The same without the profile, for a command that has another way to name it, or needs none."""
-    for option in reversed(_OPTIONS[:-1]):
-        function = option(function)
-    return function
-
-
-def near_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """How to reach the host and where the tree is there, for a command with options of its own for all else."""
-    for option in reversed(_OPTIONS[:3]):
-        function = option(function)
-    return function
+host_options = _adding(_OPTIONS)
+reach_options = _adding(_OPTIONS[:-1])
+"""Without the profile, for a command that has another way to name it, or needs none."""
+near_options = _adding(_OPTIONS[:3])
+"""How to reach the host and where the tree is there, for a command with options of its own for all else."""
 
 
 def ordered_host(session: Session, name: str, given: Mapping[str, Any]) -> Host:

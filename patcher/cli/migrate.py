@@ -23,7 +23,6 @@ from patcher.terminal.progress import progress
 if TYPE_CHECKING:
     from patcher.checks import Check
     from patcher.errors import UkyError
-    from patcher.i18n import Phrase
     from patcher.migrate.order import MigrationOrder
     from patcher.remote.link import HostLink
 from patcher.terminal.answers import show_json
@@ -80,7 +79,7 @@ def _migrated(session: Session, order: MigrationOrder, link: HostLink) -> int:
 
     text, redactor = session.output == "text", Redactor(order.host.secrets.values())
     live = Live()
-    listeners = Listeners(progress, _show_check, live.milestone, live.time, _show_retry, live.problem, _confirm)
+    listeners = Listeners(progress, _show_check, live.milestone, live.time, _show_retry, live.problem, confirmed)
 
     def on_step(step: Step) -> None:
         live.end()
@@ -107,9 +106,4 @@ def _show_check(check: Check) -> None:
 def _show_retry(error: UkyError, seconds: float) -> None:
     text = phrase("{title}; trying again in {seconds} s", title=error.title, seconds=f"{seconds:.0f}")
     progress("")
-    say(text.render(language()), err=True)
-
-
-def _confirm(question: Phrase) -> bool:
-    """Ask the person at the terminal; no where there is none."""
-    return confirmed(question, yes=False)
+    say(text, err=True)

@@ -2,37 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
 from typing import TYPE_CHECKING
 
 from patcher.i18n import phrase
 from patcher.terminal.progress import progress
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from patcher.cluster.model import Node
 
 
-class NodeProgress:
-    """How many nodes have answered, on a terminal, while the others are waited for."""
+@contextmanager
+def node_progress() -> Iterator[Callable[[Node], None]]:
+    """Show on a terminal how many nodes have answered, while the others are waited for. Call it with each that has."""
+    from patcher.cluster.model import own_name
 
-    def __init__(self) -> None:
-        self._count = 0
+    answered = count(1)
 
-    def __enter__(self) -> NodeProgress:
-        return self
+    def show_answer(node: Node) -> None:
+        text = "{count} {count:node|nodes} {count:has|have} answered; {node} was the last"
+        progress(phrase(text, count=next(answered), node=own_name(node)))
 
-    def take(self, node: Node) -> None:
-        from patcher.cluster.model import own_name
-
-        self._count += 1
-        progress(
-            phrase(
-                "{count} {count:node|nodes} {count:has|have} answered; {node} was the last",
-                count=self._count,
-                node=own_name(node),
-            )
-        )
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    try:
+        yield show_answer
+    finally:
         progress("")

@@ -31,12 +31,7 @@ class GivenPath(click.Path):
 
 
 _OPTIONS = (
-    click.option(
-        "--root",
-        metavar="DIR",
-        type=GivenPath(),
-        help="A fork's checkout, or any folder that holds verl/.",
-    ),
+    click.option("--root", metavar="DIR", type=GivenPath(), help="A fork's checkout, or any folder that holds verl/."),
     click.option("--python", metavar="EXE", type=GivenPath(), help="The interpreter whose packages count."),
     click.option(
         "--assume", metavar="PKG==VER", multiple=True, help="Take this version for installed; PKG==none for absent."

@@ -42,8 +42,7 @@ def command(
     from patcher.terminal.document import print_report
     from patcher.terminal.report_file import markdown_file, page_file, write_whole
 
-    page = page_file(html) if html is not None else None
-    text = markdown_file(markdown) if markdown is not None else None
+    page, text = page_file(html), markdown_file(markdown)
     request = PinsRequest(file, to, newest, since, draft)
     done = compare(session, request)
     today = date.today().isoformat()

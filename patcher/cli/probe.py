@@ -78,12 +78,12 @@ def command(
 def _confirm(action: Write, targets: Sequence[str]) -> bool:
     """Say what would be done and its risk, and ask."""
     from patcher.cli.confirm import confirmed
-    from patcher.i18n import language, phrase, show
+    from patcher.i18n import phrase
     from patcher.report.probe import risk_report
     from patcher.terminal.document import Lines, print_report
 
     print_report(risk_report(action, targets))
-    if confirmed(phrase("Do it?"), yes=False):
+    if confirmed(phrase("Do it?")):
         return True
-    print_report([Lines(show("Nothing was done. To agree beforehand: --yes", language()), err=True)])
+    print_report([Lines(phrase("Nothing was done. To agree beforehand: --yes"), err=True)])
     return False

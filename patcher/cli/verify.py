@@ -101,13 +101,13 @@ def _host(session: Session, name: str | None) -> Any:
 
 
 def _on_nodes(session: Session, address: str, level: Level, wish: PreflightOptions, wait: float | None) -> int:
-    from patcher.cli.nodes import NodeProgress
+    from patcher.cli.nodes import node_progress
     from patcher.cluster.nodes import verify_nodes
     from patcher.report.nodes import verified_exit_code, verified_report
     from patcher.terminal.document import print_report
 
-    with NodeProgress() as progress:
-        nodes = verify_nodes(session, address, level, wish, wait=wait, on_node=progress.take)
+    with node_progress() as show_answer:
+        nodes = verify_nodes(session, address, level, wish, wait=wait, on_node=show_answer)
     print_report(verified_report(nodes, address, session.output))
     return verified_exit_code(nodes, address)
 

@@ -68,13 +68,10 @@ def command(
     from patcher.diagnose.log_stream import STANDARD_INPUT
     from patcher.report.watch import exit_code, watch_report
     from patcher.terminal.document import print_report
+    from patcher.terminal.report_file import page_file, write_whole
     from patcher.watch.watch import WatchRequest, watch
 
-    place = None
-    if html is not None:
-        from patcher.terminal.report_file import page_file
-
-        place = page_file(html)
+    place = page_file(html)
     if (pid is None) == (not targets):
         raise UsageError(phrase("name a log, a host, or a process with --pid"))
     subjects = [log_or_host(session, name, given, "uky-patch watch") for name in targets]
@@ -107,7 +104,6 @@ def command(
         from datetime import date
 
         from patcher.report.run_page import run_page
-        from patcher.terminal.report_file import write_whole
 
         named = " ".join(targets) or f"pid {pid}"
         stacks = report.as_json()["stacks"]

@@ -101,7 +101,7 @@ def _text(
         yield Lines(f"  {show('kept the pre-images of the other release', tongue)}: {done.aside}")
     sentence = _sentence(done, session, verb, dry_run=dry_run).render(tongue)
     if done.untried is not None:
-        yield Lines("", done.untried.message.render(tongue))
+        yield Lines("", done.untried.message)
         if step is None and not done.untried.clean:
             sentence += phrase(". Next: {step}", step=done.untried.next).render(tongue)
     yield Lines("", sentence, *next_lines(step, session, tongue))
@@ -121,9 +121,7 @@ def _failures(
             text_lines.append(f"    {why.render(tongue)}")
     yield Lines(*text_lines, *next_lines(step, session, tongue), err=True)
     if step is not None and "--skip" in step.words and "--remember" not in step.words:
-        yield Lines(
-            show("With --remember they are left out from now on: it notes them in uky-patch.toml.", tongue), err=True
-        )
+        yield Lines(phrase("With --remember they are left out from now on: it notes them in uky-patch.toml."), err=True)
 
 
 def _sentence(done: ApplyResult, session: Session, verb: str, *, dry_run: bool) -> Phrase:

@@ -31,7 +31,7 @@ def backport_report(found: Backport, session: Session, saved: Saved | None, *, d
     if found.count("carried") or found.proposal.left:
         yield from records_found(found.proposal, session, saved, diff=diff)
     else:
-        yield Lines(show("this tree has it already, or the commit changes nothing that training reads", tongue))
+        yield Lines(phrase("this tree has it already, or the commit changes nothing that training reads"))
 
 
 def _about(found: Backport, tongue: Language) -> Iterator[str]:

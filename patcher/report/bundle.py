@@ -73,10 +73,10 @@ def bundle_listing(bundle: Bundle) -> Iterator[Part]:
         "environment: {shown} {shown:variable|variables} by a closed list; {left} {left:other|others} only counted",
         **_variables(bundle),
     )
-    yield Lines(show(message, tongue))
+    yield Lines(message)
     replaced = _counts(bundle.replaced, tongue)
     nothing = show(phrase("nothing"), tongue)
-    yield Lines(show(phrase("taken out or renamed: {what}", what=replaced or nothing), tongue))
+    yield Lines(phrase("taken out or renamed: {what}", what=replaced or nothing))
 
 
 def bundle_report(
@@ -106,15 +106,13 @@ def bundle_report(
         }
         yield Json(report)
         return
-    tongue = language()
+    language()
     if size is not None:
-        yield Lines(show(phrase("written: {path} ({size})", path=path, size=_size(size)), tongue))
+        yield Lines(phrase("written: {path} ({size})", path=path, size=_size(size)))
     elif dry:
-        yield Lines(
-            show(phrase("nothing was written. Without --dry-run it asks, with --yes it writes at once"), tongue)
-        )
+        yield Lines(phrase("nothing was written. Without --dry-run it asks, with --yes it writes at once"))
     else:
-        yield Lines(show(phrase("nothing was written; --yes writes {path}", path=path), tongue), err=True)
+        yield Lines(phrase("nothing was written; --yes writes {path}", path=path), err=True)
 
 
 def _variables(bundle: Bundle) -> dict[str, int]:

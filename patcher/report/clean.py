@@ -32,10 +32,10 @@ def leftovers_report(found: Leftovers) -> Iterator[Part]:
     """Each thing with its owner, age, memory, and why it is thought to be the job's; then what is left alone."""
     tongue = language()
     if found.things:
-        yield Lines(show(phrase("left by job {id} ({state}):", id=found.job, state=listed(found.state)), tongue))
+        yield Lines(phrase("left by job {id} ({state}):", id=found.job, state=listed(found.state)))
         yield Table([_row(thing, tongue) for thing in found.things])
     if found.alone:
-        yield Lines(show(phrase("left alone:"), tongue))
+        yield Lines(phrase("left alone:"))
         yield Table([_row(thing, tongue) for thing in found.alone])
 
 
@@ -57,24 +57,22 @@ def cleaned_report(
         report = {"host": host.name, "job": found.job, "state": found.state, "things": things, "alone": alone}
         yield Json(report)
         return
-    tongue = language()
+    language()
     if not found.things and any(str(thing.why) == _AT_WORK for thing in found.alone):
         message = phrase("job {id} is at work: uky-patch job stop {host}, or --running", id=found.job, host=host.name)
-        yield Lines(show(message, tongue))
+        yield Lines(message)
         return
     if not found.things:
-        yield Lines(
-            show(phrase("job {id} ({state}) has left nothing", id=found.job, state=listed(found.state)), tongue)
-        )
+        yield Lines(phrase("job {id} ({state}) has left nothing", id=found.job, state=listed(found.state)))
         return
     for thing in found.things:
         if thing.key in done.left:
             message = phrase("{what}: left, {why}", what=thing.what, why=done.left[thing.key])
-            yield Lines(show(message, tongue), err=True)
+            yield Lines(message, err=True)
     if dry:
-        yield Lines(show(phrase("nothing was taken away (--dry-run)"), tongue))
+        yield Lines(phrase("nothing was taken away (--dry-run)"))
     elif not done.done and not done.left:
-        yield Lines(show(phrase("nothing was taken away; --yes does"), tongue), err=True)
+        yield Lines(phrase("nothing was taken away; --yes does"), err=True)
     else:
         killed = sum(how == "KILL" for how in done.done.values())
         message = phrase(
@@ -83,7 +81,7 @@ def cleaned_report(
             all=len(found.things),
             killed=killed,
         )
-        yield Lines(show(message, tongue))
+        yield Lines(message)
 
 
 def _row(thing: Thing, tongue: Language) -> Row:

@@ -71,4 +71,4 @@ def fork_documents_report(written: Mapping[str, WriteOutcome], session: Session)
     if {"foreign", "edited"} & set(written.values()):
         command = command_line(session, "docs", "--write", "--force")
         text = phrase("Write it anew, and keep a copy of it in .uky-patch-kept: {command}", command=command)
-        yield Lines(show(text, tongue))
+        yield Lines(text)

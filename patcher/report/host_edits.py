@@ -69,7 +69,7 @@ def edits_report(found: HostEdits, session: Session) -> Iterator[Part]:
                 text = phrase(
                     "{path}: what was sent is not known any more; compared with the file here", path=edit.path
                 )
-                yield Lines(text.render(tongue), err=True)
+                yield Lines(text, err=True)
             yield Diff(diff)
         else:
             yield Lines(
@@ -77,23 +77,21 @@ def edits_report(found: HostEdits, session: Session) -> Iterator[Part]:
             )
     yield from _new_folders(found)
     if not found.edits:
-        yield Lines(
-            phrase("nothing was edited on {host} since the last migration", host=found.host.name).render(tongue)
-        )
+        yield Lines(phrase("nothing was edited on {host} since the last migration", host=found.host.name))
         return
     if any(edit.change in ("edited", "new") for edit in found.edits):
         text = phrase("Next: {command}", command=f"uky-patch pull {found.host.words}")
-        yield Lines("", text.render(tongue))
+        yield Lines("", text)
 
 
 def _new_folders(found: HostEdits) -> Iterator[Part]:
-    tongue = language()
+    language()
     if found.folders:
         names = ", ".join(visible(path) for path in found.folders)
         text = phrase("new folders there, each pulled by its path: {names}", names=names)
-        yield Lines(text.render(tongue))
+        yield Lines(text)
     if found.more:
-        yield Lines(phrase("new files there that are not listed: {count}", count=found.more).render(tongue))
+        yield Lines(phrase("new files there that are not listed: {count}", count=found.more))
 
 
 def _as_json(edit: HostEdit) -> dict[str, Any]:
@@ -111,9 +109,7 @@ def pulled_report(found: HostEdits, done: tuple[Pulled, ...], session: Session, 
         return
     tongue = language()
     if not done:
-        yield Lines(
-            phrase("nothing was edited on {host} since the last migration", host=found.host.name).render(tongue)
-        )
+        yield Lines(phrase("nothing was edited on {host} since the last migration", host=found.host.name))
     for one in done:
         if not wrote and one.outcome in _WRITTEN:
             yield Diff(unified(one.edit.path, _text(one.edit.here or b""), _text(one.content or b"")))
@@ -125,9 +121,9 @@ def pulled_report(found: HostEdits, done: tuple[Pulled, ...], session: Session, 
         text = phrase(
             "Next: write the host's versions into a folder, and take them over by hand: {command}", command=command
         )
-        yield Lines("", text.render(tongue))
+        yield Lines("", text)
     elif wrote and any(one.outcome in _TAKEN for one in done):
-        yield Lines("", phrase("Next: {command}", command=f"uky-patch migrate {found.host.words}").render(tongue))
+        yield Lines("", phrase("Next: {command}", command=f"uky-patch migrate {found.host.words}"))
 
 
 def _kept(one: Pulled) -> list[str]:
@@ -148,4 +144,4 @@ def saved_report(found: HostEdits, folder: str, written: tuple[str, ...], sessio
         host=found.host.name,
         folder=folder,
     )
-    yield Lines(*(visible(path) for path in written), text.render(language()))
+    yield Lines(*(visible(path) for path in written), text)

@@ -39,7 +39,7 @@ def unset_report(host: Host) -> Iterator[Part]:
         message = phrase(
             "named as secrets and not set here, so the job goes without: {names}", names=", ".join(host.unset)
         )
-        yield Lines(message.render(language()), err=True)
+        yield Lines(message, err=True)
 
 
 def started_report(host: Host, job: Job) -> Iterator[Part]:
@@ -70,7 +70,7 @@ def verdict_report(host: Host, verdict: Verdict, output: Output, why: Diagnosis 
         return
     tongue = language()
     if verdict.kind == "running":
-        yield Lines(show(phrase("the job goes on"), tongue))
+        yield Lines(phrase("the job goes on"))
         yield Lines(*_back(host, verdict.job))
         return
     yield Lines(f"{_word(verdict, tongue)}  {show(verdict.detail, tongue)}")
@@ -126,7 +126,7 @@ def stopping_report(processes: Sequence[Mapping[str, Any]]) -> Iterator[Part]:
     """What is about to be stopped."""
     if processes:
         listing = ", ".join(f"{process['pid']} {process['name']}" for process in processes)
-        yield Lines(show(phrase("stopping {processes}", processes=listing), language()), err=True)
+        yield Lines(phrase("stopping {processes}", processes=listing), err=True)
 
 
 def stopped_report(host: Host, stopped: Stopped, output: Output) -> Iterator[Part]:
@@ -135,15 +135,15 @@ def stopped_report(host: Host, stopped: Stopped, output: Output) -> Iterator[Par
         report = {"was": stopped.was, "stopped": list(stopped.processes), "left": list(stopped.left)}
         yield Json({"host": host.name, "job": job_json(stopped.job), **report})
         return
-    tongue = language()
+    language()
     job, killed = stopped.job, sum(process["how"] == "KILL" for process in stopped.processes)
     if stopped.was not in ("queued", "running", "starting"):
         message = phrase("job {id} had ended already ({state})", id=job.id, state=listed(stopped.was))
-        yield Lines(show(message, tongue))
+        yield Lines(message)
         if not stopped.processes:
             return
     if job.queue is not None:
-        yield Lines(show(phrase("job {id}: cancelled in Slurm, job {number}", id=job.id, number=job.queue.id), tongue))
+        yield Lines(phrase("job {id}: cancelled in Slurm, job {number}", id=job.id, number=job.queue.id))
         return
     message = phrase(
         "job {id}: {count} {count:process|processes} stopped, {killed} of them killed",
@@ -151,10 +151,10 @@ def stopped_report(host: Host, stopped: Stopped, output: Output) -> Iterator[Par
         count=len(stopped.processes),
         killed=killed,
     )
-    yield Lines(show(message, tongue))
+    yield Lines(message)
     for process in stopped.left:
         left = phrase("process {pid} ({name}) could not be stopped", pid=process["pid"], name=process["name"])
-        yield Lines(show(left, tongue), err=True)
+        yield Lines(left, err=True)
 
 
 def exit_code(verdict: Verdict) -> int:

@@ -43,10 +43,10 @@ def matrix_report(matrix: Matrix, session: Session, *, page: Path | None = None)
     head = [TableCell(matrix.package), *(TableCell(f"verl {verl}") for verl in matrix.verl)]
     rows = [[TableCell(span.shown), *(_cell(cell) for cell in span.cells)] for span in spans(matrix, mark)]
     yield Table(rows, head=head)
-    yield Lines("", f"{legend(tongue)}")
+    yield Lines("", legend(tongue))
     for line in missing_lines(matrix, tongue):
         yield Lines(line)
-    yield Lines(totals(matrix).render(tongue), *page_lines(page, tongue))
+    yield Lines(totals(matrix), *page_lines(page, tongue))
 
 
 def legend(tongue: Language) -> str:

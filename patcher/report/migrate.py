@@ -47,7 +47,7 @@ def preview_report(migration: Migration) -> Iterator[Part]:
     if payload is None or difference is None:
         return
     if difference.send:
-        yield Lines("", f"{show('would be sent, largest first', tongue)}")
+        yield Lines("", phrase("would be sent, largest first"))
         ordered = sorted(difference.send, key=lambda path: -payload.items[path].size)
         for path in ordered[:_LARGEST]:
             yield Lines(f"  {readable_size(payload.items[path].size):>9}  {printable(path)}")
@@ -57,7 +57,7 @@ def preview_report(migration: Migration) -> Iterator[Part]:
             yield Lines(f"  {readable_size(rest):>9}  {show(more, tongue)}")
     for title, paths in (("would be moved aside", difference.retire), ("changed on the host", difference.overwritten)):
         if paths:
-            yield Lines("", f"{show(title, tongue)}")
+            yield Lines("", show(title, tongue))
             yield Lines(*(f"  {printable(path)}" for path in paths))
     yield from _left_out(payload, tongue)
     done = payload.result
@@ -73,7 +73,7 @@ def preview_report(migration: Migration) -> Iterator[Part]:
 def _left_out(payload: Payload, tongue: Language) -> Iterator[Part]:
     if not payload.listing.left_out:
         return
-    yield Lines("", f"{show('left out', tongue)}")
+    yield Lines("", phrase("left out"))
     for item in payload.listing.left_out:
         amount = readable_size(item.size) if item.size is not None else ""
         yield Lines(f"  {amount:>9}  {printable(item.path)}  ({show(item.reason, tongue)})")
@@ -94,7 +94,7 @@ def migration_end(migration: Migration, *, dry: bool) -> Iterator[Part]:
         text = phrase("ready: {host}", host=migration.host)
     else:
         text = phrase("in order on {host}: {steps}", host=migration.host, steps=_names(migration))
-    yield Lines("", f"{text.render(tongue)}")
+    yield Lines("", text)
 
 
 def _names(migration: Migration) -> Phrases:

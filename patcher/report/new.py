@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from patcher.i18n import language, phrase, show
+from patcher.i18n import language, phrase
 from patcher.report.commands import command_line
 from patcher.terminal.document import Exact, Json, Lines, Part
 
@@ -25,7 +25,7 @@ def new_report(name: str, found: Skeleton, session: Session, saved: Saved | None
     if path is None:
         yield Exact(found.text)
         return
-    tongue = language()
+    language()
     shown = path.relative_to(session.tree.root).as_posix()
-    yield Lines(show(phrase("{path} is begun: finish what is marked … in it", path=shown), tongue))
-    yield Lines(show(phrase("Next: {command}", command=command_line(session, "explain", name)), tongue))
+    yield Lines(phrase("{path} is begun: finish what is marked … in it", path=shown))
+    yield Lines(phrase("Next: {command}", command=command_line(session, "explain", name)))

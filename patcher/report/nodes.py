@@ -118,7 +118,7 @@ def _what_was_applied(done: Applied, *, dry_run: bool) -> Iterator[Part]:
     tongue = language()
     yield Lines("")
     if done.refused:
-        yield Lines(show(phrase("nothing was written on any node: records cannot be applied"), tongue), err=True)
+        yield Lines(phrase("nothing was written on any node: records cannot be applied"), err=True)
         for node in done.nodes:
             if node.facts is not None and node.facts.plan is not None:
                 for name, why in node.facts.plan.failed.items():
@@ -126,9 +126,7 @@ def _what_was_applied(done: Applied, *, dry_run: bool) -> Iterator[Part]:
         return
     if dry_run:
         trees_left = {done.shares.get(node.id, node.id) for node in done.nodes if _would_change(node)}
-        yield Lines(
-            show(phrase("{count} {count:tree|trees} would change; nothing was written", count=len(trees_left)), tongue)
-        )
+        yield Lines(phrase("{count} {count:tree|trees} would change; nothing was written", count=len(trees_left)))
         return
     for count in sorted({len(files) for files in done.written.values() if files}):
         writers = [node for node in done.nodes if len(done.written.get(node.id, ())) == count]
@@ -139,7 +137,7 @@ def _what_was_applied(done: Applied, *, dry_run: bool) -> Iterator[Part]:
         )
         yield Lines(f"  {show(shared if others else alone, tongue)}")
     if not any(done.written.values()) and all(node.facts is not None and not node.facts.failed for node in done.nodes):
-        yield Lines(show(phrase("nothing to do"), tongue))
+        yield Lines(phrase("nothing to do"))
 
 
 def _would_change(node: Node) -> bool:

@@ -21,11 +21,11 @@ def questions_report(output: Literal["text", "json"]) -> Iterator[Part]:
         yield Json({"reads": reads, "writes": writes})
         return
     tongue = language()
-    yield Lines(show("Questions, which change nothing: uky-patch probe WHAT --pid PID", tongue))
+    yield Lines(phrase("Questions, which change nothing: uky-patch probe WHAT --pid PID"))
     yield Table(
         [[Cell(f"{name} {one.argument}".strip()), Cell(show(one.title, tongue))] for name, one in READS.items()]
     )
-    yield Lines(show("Changes to the process: uky-patch probe WHAT [VALUE] --write --pid PID", tongue))
+    yield Lines(phrase("Changes to the process: uky-patch probe WHAT [VALUE] --write --pid PID"))
     for name, action in WRITES.items():
         yield Lines(f"  {name} {action.argument}".rstrip() + f": {show(action.title, tongue)}")
         yield Lines(f"      {show(action.risk, tongue)}")
@@ -35,7 +35,7 @@ def risk_report(action: Write, targets: Sequence[str]) -> Iterator[Part]:
     """What would be done to these processes, and its risk."""
     tongue = language()
     message = phrase("{title} in {targets}", title=action.title, targets=", ".join(targets))
-    yield Lines(show(message, tongue), show(action.risk, tongue), err=True)
+    yield Lines(message, show(action.risk, tongue), err=True)
 
 
 def answers_report(question: str, answers: Sequence[Answer], output: Literal["text", "json"]) -> Iterator[Part]:
@@ -45,7 +45,7 @@ def answers_report(question: str, answers: Sequence[Answer], output: Literal["te
         return
     tongue = language()
     for answer in answers:
-        yield Lines(show(phrase("process {target}", target=answer.target), tongue))
+        yield Lines(phrase("process {target}", target=answer.target))
         if answer.error is not None:
             yield Lines(*f"  {show(message_of(answer.error), tongue)}".split("\n"))
         elif not answer.rows:

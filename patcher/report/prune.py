@@ -41,20 +41,20 @@ def pruned_report(
         items = [{**one.as_json(), "removed": one in removed, "left": left.get(one, "")} for one in things]
         yield Json({"host": host.name, "things": items})
         return
-    tongue = language()
+    language()
     for one, why in done.left:
-        yield Lines(phrase("{what}: left, {why}", what=printable(one.name), why=why).render(tongue), err=True)
+        yield Lines(phrase("{what}: left, {why}", what=printable(one.name), why=why), err=True)
     if not things:
-        yield Lines(phrase("nothing to remove").render(tongue))
+        yield Lines(phrase("nothing to remove"))
     elif dry:
-        yield Lines(phrase("{size} would be free; nothing was removed (--dry-run)", size=_size(things)).render(tongue))
+        yield Lines(phrase("{size} would be free; nothing was removed (--dry-run)", size=_size(things)))
     elif not done.removed and not done.left:
-        yield Lines(phrase("nothing was removed; --yes does").render(tongue), err=True)
+        yield Lines(phrase("nothing was removed; --yes does"), err=True)
     else:
         text = phrase(
             "{count} of {all} removed, {size}", count=len(done.removed), all=len(things), size=_size(done.removed)
         )
-        yield Lines(text.render(tongue))
+        yield Lines(text)
 
 
 def _size(things: Sequence[Stored]) -> str:

@@ -27,7 +27,7 @@ def rebase_report(found: Rebase, session: Session) -> Iterator[Part]:
         return
     tongue = language()
     heading = phrase("from {base} to {target}", base=found.base.name, target=found.target.name)
-    yield Lines(show(heading, tongue), "")
+    yield Lines(heading, "")
     yield Table(
         [
             (
@@ -43,8 +43,8 @@ def rebase_report(found: Rebase, session: Session) -> Iterator[Part]:
     fields = {"count": made, "all": len(found.records), "branch": found.branch, "own": len(found.own)}
     if not found.commits:
         text = "{count} of {all} records would be on the branch {branch}, with {own} {own:file|files} of the fork's own"
-        yield Lines("", show(phrase(text, **fields), tongue))
+        yield Lines("", phrase(text, **fields))
         return
     text = "{count} of {all} records are on the branch {branch}, with {own} {own:file|files} of the fork's own"
-    yield Lines("", show(phrase(text, **fields), tongue))
-    yield Lines(show(phrase("Next: {command}", command=f"git switch {found.branch}"), tongue))
+    yield Lines("", phrase(text, **fields))
+    yield Lines(phrase("Next: {command}", command=f"git switch {found.branch}"))

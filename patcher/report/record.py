@@ -30,14 +30,14 @@ def record_report(found: Proposal, session: Session, saved: Saved | None, *, dif
     if session.output == "json":
         yield Json(record_json(found, session, saved))
         return
-    tongue = language()
+    language()
     count = phrase(
         "compared with {base}: {changes} {changes:change|changes} in {files} {files:file|files}",
         base=found.base.name,
         changes=found.changes,
         files=len(found.files.before),
     )
-    yield Lines(show(count, tongue))
+    yield Lines(count)
     if found.known:
         names = ", ".join(record.id for record in found.known)
         text = phrase(
@@ -45,13 +45,13 @@ def record_report(found: Proposal, session: Session, saved: Saved | None, *, dif
             count=len(found.known),
             names=names,
         )
-        yield Lines(show(text, tongue))
+        yield Lines(text)
     if found.files.laid_out:
         text = phrase(
             "{count} {count:file has|files have} another layout than the base, which is in no record",
             count=len(found.files.laid_out),
         )
-        yield Lines(show(text, tongue))
+        yield Lines(text)
     yield Lines("")
     yield from records_found(found, session, saved, diff=diff)
 
@@ -68,7 +68,7 @@ def records_found(found: Proposal, session: Session, saved: Saved | None, *, dif
             text = phrase(
                 "{id} does the like of {other}, which is off: {reason}", id=one.record.id, other=other.id, reason=reason
             )
-            yield Lines(show(text, tongue), "")
+            yield Lines(text, "")
     if diff:
         for one in found.records:
             yield Lines(f"{one.record.id}: {text_of(one.record, tongue).title}")

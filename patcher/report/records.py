@@ -98,7 +98,7 @@ def explanation_report(found: Explained, session: Session) -> Iterator[Part]:
         yield Diff(unified(path, before, after))
     if outcome.kind == "pending":
         command = command_line(session, "apply", record.id)
-        yield Lines("", show(phrase("Next: {command}", command=command), tongue))
+        yield Lines("", phrase("Next: {command}", command=command))
 
 
 def _about(record: Record, tongue: Language) -> list[str]:

@@ -60,8 +60,8 @@ def written_report(shown: RenderedOnHost) -> Iterator[Part]:
     """How writing ended; a file that stays is shown with what it differs in."""
     assert shown.written is not None
     yield from _notes(shown)
-    tongue = language()
-    yield Lines(show(phrase(_OUTCOMES[shown.written.outcome], path=shown.file.path), tongue))
+    language()
+    yield Lines(phrase(_OUTCOMES[shown.written.outcome], path=shown.file.path))
     if shown.written.outcome in ("kept", "foreign"):
         yield Diff(diff_of(shown))
 

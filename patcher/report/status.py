@@ -54,7 +54,7 @@ def status_report(
         )
         yield Lines(f"  {len(status.unrecorded)} {text.render(tongue)}")
     if beyond is not None:
-        yield Lines("", beyond.message.render(tongue))
+        yield Lines("", beyond.message)
     step = after_status(session, status)
     if step is not None and step.about:
         yield Lines(f"  {show(step.about, tongue)}")
@@ -106,6 +106,6 @@ def trust_report(root: Path, output: Literal["text", "json"], *, trusted: bool) 
         yield Json({"root": str(root), "trusted": trusted})
     elif trusted:
         message = phrase("{root}: trusted; what it names as its interpreter may be started", root=root)
-        yield Lines(show(message, language()))
+        yield Lines(message)
     else:
-        yield Lines(show(phrase("{root}: not trusted; no program that it names is started", root=root), language()))
+        yield Lines(phrase("{root}: not trusted; no program that it names is started", root=root))

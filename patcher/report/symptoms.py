@@ -8,7 +8,7 @@ from typing import Any
 from patcher.diagnose.diagnosis import Offer
 from patcher.diagnose.fixes import FixContext, fixes_for
 from patcher.diagnose.symptom_tree import sample_line, symptom_tree
-from patcher.i18n import Language, show
+from patcher.i18n import Language, phrase, show
 from patcher.logs.milestones import phase_name
 from patcher.records.symptoms import Fix, Symptom, Words
 from patcher.terminal.document import Lines, Part, Table
@@ -23,7 +23,7 @@ def tree_report(symptoms: Sequence[Symptom], tongue: Language) -> Iterator[Part]
         for group in branch.groups:
             yield Lines(f"  {show(group.heading, tongue)}")
             yield Table([_leaf(symptom, tongue) for symptom in group.symptoms], indent=4)
-    yield Lines("", show("One of them in full: uky-patch symptoms ID. A log: uky-patch diagnose LOG.", tongue))
+    yield Lines("", phrase("One of them in full: uky-patch symptoms ID. A log: uky-patch diagnose LOG."))
 
 
 def card_report(symptoms: Sequence[Symptom], tongue: Language) -> Iterator[Part]:

@@ -34,7 +34,7 @@ def trial_report(record: Record, found: Trial, session: Session) -> Iterator[Par
         return
     tongue = language()
     for edit, outcome in found.edits:
-        yield Lines(in_words(edit).render(tongue), f"  {show(_said(outcome), tongue)}")
+        yield Lines(in_words(edit), f"  {show(_said(outcome), tongue)}")
     if diff:
         yield Lines("")
         yield Diff(diff)

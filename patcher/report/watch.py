@@ -35,7 +35,7 @@ def watch_report(report: WatchResult, output: Literal["text", "json"]) -> Iterat
         return
     tongue = language()
     if report.left:
-        yield Lines(show(phrase("the job goes on"), tongue))
+        yield Lines(phrase("the job goes on"))
         return
     word = style(show(report.verdict, tongue), fg=_STYLES[report.verdict], bold=True)
     yield Lines(f"{word}  {show(phase_line(report.status, report.phase), tongue)}")

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from patcher.i18n import language, phrase
+from patcher.i18n import phrase
 from patcher.i18n.codec import decode
 from patcher.terminal.printing import say
 from patcher.tree.errors import from_refusal
@@ -48,7 +48,7 @@ def read_consistently(tree: Tree, read: Callable[[Reading], T]) -> T:
 def report_lock_owner(owner: Owner | None) -> None:
     """Tell the user on standard error which command the tree's lock is waited for."""
     text = phrase("waiting for {owner}", owner=decode(owner.message) if owner is not None else phrase("another run"))
-    say(text.render(language()), err=True)
+    say(text, err=True)
 
 
 def report_recovery(recovered: object) -> None:
@@ -59,7 +59,7 @@ def report_recovery(recovered: object) -> None:
         finished = recovered.direction == "finished"
         template = "an interrupted {purpose} was finished" if finished else "an interrupted {purpose} was taken back"
         text = phrase(template, purpose=recovered.purpose)
-        say(text.render(language()), err=True)
+        say(text, err=True)
         for path in recovered.kept:
             text = phrase("{path} was changed since the interruption and left as it is", path=path)
-            say(text.render(language()), err=True)
+            say(text, err=True)

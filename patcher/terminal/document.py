@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from patcher.i18n import Phrase, Phrases
 from patcher.terminal.answers import Report, show_json
 from patcher.terminal.printing import say, show_exactly
 from patcher.terminal.sequences import style
@@ -24,9 +25,9 @@ _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 
 class Lines:
-    """Lines of text, on standard error where `err` is set; a terminal that is too narrow gets them broken."""
+    """A line for each text, wrapped to the width of a terminal; a phrase is shown in the reader's language."""
 
-    def __init__(self, *texts: str, err: bool = False) -> None:
+    def __init__(self, *texts: Phrase | Phrases | str, err: bool = False) -> None:
         self.texts, self.err = texts, err
 
 

@@ -46,7 +46,7 @@ class Live:
         if not self._still:
             self._line(reached.at, self._chain(reached.at))
             if reached.phase == "loop":
-                self._close()
+                self.end()
         elif reached.phase == "loop":
             self._line(reached.at, show(phase_name("loop"), language()))
 
@@ -57,13 +57,18 @@ class Live:
 
     def problem(self, message: Phrase) -> None:
         """Tell on a line of its own what is in the way; the line that changes goes on below it."""
-        self._close()
+        self.end()
         self._stream.write(f"{self._indent}{visible_line(show(message, language()))}\n")
         self._stream.flush()
 
     def end(self) -> None:
         """Leave the last line where it is, whole."""
-        self._close()
+        if self._last:
+            end_passing()
+            lines = wrapped(settled(self._last, self._stream), room(self._stream))
+            self._stream.write("\n".join(lines) + "\n")
+            self._stream.flush()
+        self._last = ""
 
     def _step(self, reached: Milestone) -> None:
         assert reached.step is not None
@@ -100,14 +105,6 @@ class Live:
             show_passing(text, self._stream)
             self._last = text
         self._stream.flush()
-
-    def _close(self) -> None:
-        if self._last:
-            end_passing()
-            lines = wrapped(settled(self._last, self._stream), room(self._stream))
-            self._stream.write("\n".join(lines) + "\n")
-            self._stream.flush()
-        self._last = ""
 
 
 def clock(seconds: float) -> str:

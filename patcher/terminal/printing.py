@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextvars import ContextVar
 from typing import Any, TextIO
 
+from patcher.i18n import Phrase, Phrases, language
 from patcher.terminal.sequences import CLEAR, SEQUENCE, SIGNATURE, SIGNED, as_taken
 from patcher.visible import unbroken, visible
 
@@ -86,21 +87,22 @@ def is_silent() -> bool:
     return _NOTICES.get() is not None
 
 
-def say(*lines: str, err: bool = False, columns: int | None = None) -> None:
-    """Print lines, on a terminal within its width, elsewhere within `columns` where that is given.
+def say(*texts: Phrase | Phrases | str, err: bool = False) -> None:
+    """Print a line for each text, wrapped to the width of a terminal; a phrase in the reader's language.
 
     A newline in one of them is written out: a name that holds one cannot make up a line of its own.
     """
+    lines = [text if isinstance(text, str) else text.render(language()) for text in texts]
     if (notices := _NOTICES.get()) is not None:
         notices.extend(lines if err else ())
         return
     stream = guard(sys.stderr if err else sys.stdout)
     if stream is None:
         return
-    if columns := room(stream) or columns:
+    if columns := room(stream):
         from patcher.terminal.layout import wrapped
 
-        lines = tuple(part for line in lines for part in wrapped(settled(line, stream), columns))
+        lines = [part for line in lines for part in wrapped(settled(line, stream), columns)]
     stream.write("\n".join(map(unbroken, lines)) + "\n")
     stream.flush()
 

@@ -22,8 +22,8 @@ MARKDOWN = "<!-- uky-patch: pins -->"
 """The first line of a report in Markdown, by which a later run knows its own file."""
 
 
-def page_file(file: Path) -> Path:
-    """Where a page that was asked for goes, absolute. Nothing is replaced there but an earlier page.
+def page_file(file: Path | None) -> Path | None:
+    """Where a page that was asked for with --html goes, absolute; None where none was. Replaces only an earlier page.
 
     Raises:
         UsageError: its folder is not there, or there is something else under that name.
@@ -31,12 +31,14 @@ def page_file(file: Path) -> Path:
     return _own_file(file, "--html", lambda text: text[:15].lower() == b"<!doctype html>" and b"uky-patch" in text)
 
 
-def markdown_file(file: Path) -> Path:
+def markdown_file(file: Path | None) -> Path | None:
     """Where a report in Markdown goes, likewise. Raises UsageError."""
     return _own_file(file, "--markdown", lambda text: text.startswith(MARKDOWN.encode()))
 
 
-def _own_file(file: Path, option: str, is_own: Callable[[bytes], bool]) -> Path:
+def _own_file(file: Path | None, option: str, is_own: Callable[[bytes], bool]) -> Path | None:
+    if file is None:
+        return None
     folder = file.parent.resolve()
     if not folder.is_dir():
         raise UsageError(

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from patcher.i18n import NOTHING, Language, Phrase, Phrases, language, show
-from patcher.terminal.layout import NARROW, wrapped
-from patcher.terminal.layout import width as width
+from patcher.terminal.layout import NARROW, width, wrapped
 from patcher.terminal.printing import room, say, settled
 from patcher.terminal.sequences import style
 from patcher.visible import visible_line
