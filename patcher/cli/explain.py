@@ -36,7 +36,7 @@ def command(session: Session, record_id: str, file: Path | None) -> int:
     from patcher.check.planning import plan_on_tree
     from patcher.plan.inputs import Request
     from patcher.plan.outcome import SETTLED
-    from patcher.report.records import Explained, explanation_report
+    from patcher.report.records import explanation_report
     from patcher.session.snapshot import read_snapshot, record_file_names
     from patcher.session.tree_access import read_consistently
     from patcher.terminal.document import print_report
@@ -45,8 +45,7 @@ def command(session: Session, record_id: str, file: Path | None) -> int:
     found = read_consistently(session.tree, lambda reading: read_snapshot(session, reading.ledger, names))
     planned = plan_on_tree(session, Request(ids=frozenset({record.id})), found.situation)
     outcome = next(outcome for outcome in planned.outcomes if outcome.id == record.id)
-    changes = tuple(_own_changes(record.id, planned, found))
-    print_report(explanation_report(Explained(record, outcome, changes), session))
+    print_report(explanation_report(record, outcome, _own_changes(record.id, planned, found), session))
     return ExitCode.CLEAN if outcome.kind in SETTLED else ExitCode.FINDINGS
 
 

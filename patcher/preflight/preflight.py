@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from patcher import jobs
 from patcher.checks import LEVELS, Check, Level
-from patcher.i18n import Phrase, Phrases, language, phrase, show
+from patcher.i18n import Phrase, Phrases, phrase
 from patcher.i18n.codec import decode
 from patcher.jobs.run import RunRequest, follow_and_keep, launch
 from patcher.profiles import version_settings
@@ -54,10 +54,6 @@ _ENGINE_MINUTES = 5
 """What the level engine may take beyond the others, for the limit that Slurm is given."""
 
 
-def report_queue(message: Phrase) -> None:
-    say(show(message, language()), err=True)
-
-
 def run_preflight(
     connection: Connection,
     host: Host,
@@ -65,13 +61,13 @@ def run_preflight(
     level: Level,
     *,
     on_check: Callable[[Check], None],
-    on_queue: Callable[[Phrase], object] = report_queue,
     wish: PreflightOptions | None = None,
 ) -> tuple[Check, ...]:
     """The checks from `env` up to `level`, each given to `on_check` when it is there. `begin` has opened the tree.
 
-    The markers and the job are no part of it. Where Slurm starts the host's jobs, a compute node is checked; `on_queue`
-    gets why that is waited for. Raises CutError, and RefusedError where the tree is not there, or no node is given.
+    The markers and the job are no part of it. Where Slurm starts the host's jobs, a compute node is checked; that it is
+    waited for is told on standard error. Raises CutError, and RefusedError where the tree is not there, or no node is
+    given.
     """
     checks: list[Check] = []
 
@@ -92,7 +88,14 @@ def run_preflight(
     args = arguments(host, survey, level, wish or PreflightOptions())
     minutes = 5 + sum(map(int, args["budgets"].values())) // 60 + (_ENGINE_MINUTES if args["level"] == "engine" else 0)
     ask_where_it_trains(
-        connection, host, survey, "preflight", args, minutes=minutes, on_event=on_event, on_queue=on_queue
+        connection,
+        host,
+        survey,
+        "preflight",
+        args,
+        minutes=minutes,
+        on_event=on_event,
+        on_queue=lambda why: say(why, err=True),
     )
     return tuple(checks)
 

@@ -80,6 +80,8 @@ def _read(text: str, tree: ast.Module) -> ForksOwn:
                 constants[name] = value
             case ast.FunctionDef(name=name) if name not in _OURS:
                 functions[name] = node
+            case ast.ImportFrom(module="__future__"):
+                pass
             case ast.Import() | ast.ImportFrom():
                 imports.append(node)
             case _:
@@ -96,7 +98,7 @@ def _read(text: str, tree: ast.Module) -> ForksOwn:
         plain,
         tuple(Alias(name, _gives_text(functions[name])) for name in sorted(aliases)),
         {name: _source(text, node) for name, node in carried.items()},
-        tuple(ast.unparse(node) for node in imports if _binds(node) & used and _is_ordinary(node)),
+        tuple(ast.unparse(node) for node in imports if _binds(node) & used),
         frozenset(name for name, node in plain.items() if _is_text(node, constants)),
     )
 
@@ -131,10 +133,6 @@ def _source(text: str, node: ast.FunctionDef) -> str:
 
 def _binds(node: ast.Import | ast.ImportFrom) -> set[str]:
     return {(item.asname or item.name).partition(".")[0] for item in node.names}
-
-
-def _is_ordinary(node: ast.Import | ast.ImportFrom) -> bool:
-    return not isinstance(node, ast.ImportFrom) or node.module != "__future__"
 
 
 def _gives_text(node: ast.FunctionDef) -> bool:
@@ -207,13 +205,10 @@ def plain_value(node: ast.expr) -> object | None:
     `"https://hf-mirror.com"`, `"data/train.parquet"`; not `"/data"`, `"~/data"`, `["/data/a.parquet"]`.
     """
     value = literal(node)
-    if any(isinstance(at, ast.Constant) and _names_a_place(at.value) for at in ast.walk(node)):
+    texts = [at.value for at in ast.walk(node) if isinstance(at, ast.Constant) and isinstance(at.value, str)]
+    if any(text.startswith(("/", "~")) for text in texts):
         return None
     return value if isinstance(value, str | int | float | bool | list | tuple | dict) else None
-
-
-def _names_a_place(value: object) -> bool:
-    return isinstance(value, str) and value.startswith(("/", "~"))
 
 
 def is_path(node: ast.expr) -> bool:

@@ -6,12 +6,11 @@ import ast
 import builtins
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from patcher.errors import RecordError
-from patcher.i18n import Phrase, phrase
+from patcher.i18n import phrase
 from patcher.profiles.forks_own import ForksOwn, evaluate, forks_own, is_path, literal, plain_value, refers, tail
 from patcher.profiles.layout import Layout, derived, left_to_default
 from patcher.profiles.rendered_file import Rendered, Text, fill, with_hash_line
@@ -23,30 +22,6 @@ NAME = "git_ignore.py"
 _CORE = ("PROJECT_ROOT", "MODEL_BASE", "DATA_OUTPUT_DIR")
 
 
-@dataclass(frozen=True, slots=True)
-class _Value:
-    name: str
-    value: Any
-
-
-@dataclass(frozen=True, slots=True)
-class _Path:
-    name: str
-    value: str
-    text: bool
-    """Whether it is a `str` and not a Path, as in the fork's own file."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Carried:
-    """What comes from the fork's own file as it stands there."""
-
-    imports: tuple[str, ...]
-    values: tuple[_Value, ...]
-    functions: tuple[str, ...]
-    validates: bool
-
-
 def git_ignore(host: Host, where: Layout, tree_root: Path) -> Rendered:
     """The file for `host`; constants and functions of the fork's own file at `tree_root` are all there.
 
@@ -56,19 +31,16 @@ def git_ignore(host: Host, where: Layout, tree_root: Path) -> Rendered:
     notes: list[Text] = []
     paths, values = _constants(own, where, notes)
     functions = _functions(own, {*paths, *(f"{name}_STR" for name in paths), *values}, notes)
-    carried = _Carried(
-        own.imports if functions else (),
-        tuple(_Value(name, value) for name, value in values.items()),
-        tuple(functions.values()),
-        "validate_paths" in functions,
-    )
     required = dict.fromkeys([*_CORE, *(name for name in where.given if name != "OUTPUT_BASE")])
     text = fill(
         "git_ignore.py.j2",
         host=host.name,
-        paths=[_Path(name, value, name in own.texts) for name, value in paths.items()],
+        paths=[(name, path, name in own.texts) for name, path in paths.items()],
+        constants=list(values.items()),
         required=sorted(required),
-        carried=carried,
+        imports=own.imports if functions else (),
+        functions=list(functions.values()),
+        validates="validate_paths" in functions,
         aliases=own.aliases,
         newest=source_of(newest_snapshot),
     )
@@ -92,7 +64,10 @@ def _constants(own: ForksOwn, where: Layout, notes: list[Text]) -> tuple[Mapping
         made = evaluate(node, known)
         if name in where.given:
             if refers(node) and made not in (None, paths[name]):
-                notes.append(_overridden(name, paths[name], str(made)))
+                template = (
+                    "git_ignore.py: the profile sets {name} to {value}; by the fork's own file it would be {made}"
+                )
+                notes.append(phrase(template, name=name, value=paths[name], made=made))
         elif name not in paths and (plain := plain_value(node)) is not None:
             values[name] = plain
         elif isinstance(node, ast.List | ast.Tuple | ast.Dict | ast.Set) and (held := literal(node)) is not None:
@@ -111,11 +86,6 @@ def _constants(own: ForksOwn, where: Layout, notes: list[Text]) -> tuple[Mapping
             paths[name] = derived(name, tail(node), paths)
             notes.append(left_to_default(name, paths[name]))
     return paths, values
-
-
-def _overridden(name: str, value: str, made: str) -> Phrase:
-    template = "git_ignore.py: the profile sets {name} to {value}; by the fork's own file it would be {made}"
-    return phrase(template, name=name, value=value, made=made)
 
 
 def _functions(own: ForksOwn, defined: set[str], notes: list[Text]) -> dict[str, str]:
@@ -138,15 +108,11 @@ def _functions(own: ForksOwn, defined: set[str], notes: list[Text]) -> dict[str,
         }
         lacking = {at.id for at in ast.walk(tree) if isinstance(at, ast.Name)} - bound - known
         if lacking:
-            notes.append(_left_out(name, min(lacking)))
+            template = "git_ignore.py: {name}() of the fork's own file is left out: there is no {lacking}"
+            notes.append(phrase(template, name=name, lacking=min(lacking)))
         else:
             found[name] = text
     return found
-
-
-def _left_out(name: str, lacking: str) -> Phrase:
-    template = "git_ignore.py: {name}() of the fork's own file is left out: there is no {lacking}"
-    return phrase(template, name=name, lacking=lacking)
 
 
 def _check(text: str) -> None:

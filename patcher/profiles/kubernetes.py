@@ -12,6 +12,7 @@ from typing import Any
 from patcher.errors import UsageError
 from patcher.i18n import Phrase, phrase
 from patcher.profiles.rendered_file import Rendered
+from patcher.profiles.run_script import script_name
 from patcher.remote.host import Host, Kubernetes
 
 NAMES = ("ray-cluster.yaml", "ray-job.yaml")
@@ -95,6 +96,6 @@ def _job(host: Host, cluster: dict[str, Any]) -> dict[str, Any]:
             phrase("{host}: it is not known where the tree is there", host=host.name),
             advice=phrase("Name it in [hosts.{host}]: path = {place!r}", host=host.name, place="/workspace/verl_fork"),
         )
-    script = host.script or f"run_{host.profile.replace('-', '_')}.sh"
+    script = host.script or script_name(host.profile)
     entry = shlex.join(["bash", f"{host.path.rstrip('/')}/{script}"])
     return {"entrypoint": entry, "shutdownAfterJobFinishes": True, "rayClusterSpec": cluster}

@@ -43,10 +43,6 @@ class Layout:
     def output(self) -> str:
         return self.paths["OUTPUT_BASE"]
 
-    def model(self, *, exists: bool) -> str:
-        """Where to look for the model to train; `exists`: whether QWEN_VL_3B_BASE is there."""
-        return self.paths["QWEN_VL_3B_BASE" if exists else "MODEL_BASE"]
-
 
 def layout(host: Host, home_folder: str, root: str) -> Layout:
     """The layout of a host whose user has this home, and whose tree is at `root`.
@@ -99,9 +95,8 @@ def _defaults(host: Host, home_folder: str, root: str) -> dict[str, str]:
     }
 
 
-def derived(name: str, tail: str, found: Layout | Mapping[str, str]) -> str:
+def derived(name: str, tail: str, paths: Mapping[str, str]) -> str:
     """A folder for a constant that nobody gives a value for: below models, output or data, as its name says."""
-    paths = found.paths if isinstance(found, Layout) else found
     if re.search(r"MODEL|QWEN|LLAMA|WEIGHT|TOKENIZER|HF_", name):
         base = paths["MODEL_BASE"]
     elif re.search(r"OUTPUT|CHECKPOINT|CKPT|LOG|RESULT|SAVE|WANDB|TMP|CACHE", name):

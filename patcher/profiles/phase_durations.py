@@ -45,8 +45,6 @@ USUAL_SECONDS: Mapping[Profile, Mapping[Phase, Span]] = {
         "loop": (10, 300),
     },
 }
-WHOLE: Mapping[Profile, Span | None] = {"standard": None, "debug": (120, 300), "fast-load": None}
-"""The usual seconds of a whole run, where the documents say so."""
 
 
 def usual_seconds(profile: Profile, phase: Phase) -> Span:

@@ -85,7 +85,7 @@ def render_file(
                 advice=phrase("Give it to kubectl: {command} | kubectl apply -f -", command=_command(name, host)),
             )
         return RenderedOnHost(where.name, kubernetes.manifest(where, name), None)
-    path = f"run_{where.profile.replace('-', '_')}.sh" if name == RUN else name
+    path = run_script.script_name(where.profile) if name == RUN else name
     if path not in NAMES:
         names = ", ".join((*NAMES, RUN, *kubernetes.NAMES))
         raise UsageError(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import get_args
 
@@ -18,10 +17,16 @@ from patcher.profiles.rendered_file import Rendered, Text, fill, with_hash_line
 from patcher.remote.agent.snapshots import newest_snapshot
 from patcher.remote.host import Host, Profile
 from patcher.remote.survey import Survey
+from patcher.secrets.contexts import is_secret_value
 from patcher.secrets.names import is_secret
-from patcher.secrets.redacting import is_secret_value
 
-NAMES: Mapping[str, Profile] = {f"run_{profile.replace('-', '_')}.sh": profile for profile in get_args(Profile)}
+
+def script_name(profile: Profile) -> str:
+    """The run script of a profile, at the tree's root: `run_fast_load.sh`."""
+    return f"run_{profile.replace('-', '_')}.sh"
+
+
+NAMES: Mapping[str, Profile] = {script_name(profile): profile for profile in get_args(Profile)}
 """Each run script and its profile."""
 _PURPOSES: Mapping[Profile, str] = {
     "standard": "training as it is meant",
@@ -32,12 +37,6 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _OVERRIDE = re.compile(r"(?P<sign>\+\+|\+|~|)(?P<key>[A-Za-z_][\w./@-]*)(?P<value>=.*)?", re.ASCII | re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class _Variable:
-    name: str
-    value: str
-
-
 def run_script(
     host: Host, survey: Survey | None, versions: Mapping[str, str], tree_root: Path, where: Layout, profile: Profile
 ) -> Rendered:
@@ -46,7 +45,7 @@ def run_script(
     notes: list[Text] = []
     variables = _variables(host, profile, versions, left_out)
     overrides = _overrides(host, survey, versions, trainer_config(tree_root), where, profile, notes, left_out)
-    name = next(file for file, one in NAMES.items() if one == profile)
+    name = script_name(profile)
     text = fill(
         "run.sh.j2",
         name=name,
@@ -57,7 +56,7 @@ def run_script(
         submit=f"{host.slurm.command} --wrap ./{name}" if host.slurm is not None else "",
         nodes=host.slurm.nodes if host.slurm is not None else 1,
         setup=host.setup,
-        variables=[_Variable(name, value) for name, value in variables.items()],
+        variables=list(variables.items()),
         own_cache="TRITON_CACHE_DIR" in variables and "TRITON_CACHE_DIR" not in host.env,
         python=_python(host, survey),
         newest=source_of(newest_snapshot),

@@ -14,8 +14,8 @@ from patcher.messages import Refusal
 from patcher.remote.host import HERE, Kubernetes, Profile, parse_target
 from patcher.remote.slurm_table import FIELDS as SLURM_FIELDS
 from patcher.remote.slurm_table import check_slurm
+from patcher.secrets.contexts import is_secret_value
 from patcher.secrets.names import is_secret
-from patcher.secrets.redacting import is_secret_value
 from patcher.tables.mistakes import KeyPath
 from patcher.tables.shapes import Field, Matching, Mistakes, Shape, choice, mapping, table, text, texts, whole
 from patcher.worktree import places

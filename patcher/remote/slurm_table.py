@@ -8,7 +8,7 @@ from typing import Any
 
 from patcher.i18n import phrase
 from patcher.remote.slurm import KEYS
-from patcher.secrets.redacting import is_secret_value
+from patcher.secrets.contexts import is_secret_value
 from patcher.tables.mistakes import KeyPath
 from patcher.tables.shapes import Field, Matching, Mistakes, choice, text, texts, whole
 

@@ -111,15 +111,15 @@ def _failures(
     done: ApplyResult, session: Session, verb: str, step: NextStep | None, tongue: Language
 ) -> Iterator[Part]:
     """Each record that is in the way, why, what is nearest to it, and the command that goes on."""
-    lines = [phrase("nothing was written: {count} of the records cannot be applied", count=len(done.plan.failed))]
-    text_lines = ["", *(line.render(tongue) for line in lines)]
+    title = phrase("nothing was written: {count} of the records cannot be applied", count=len(done.plan.failed))
+    lines: list[Phrase | str] = ["", title]
     for outcome in done.plan.failed:
-        text_lines.append(f"  {outcome.id}: {label(outcome.kind, tongue)}; {show(outcome.detail, tongue)}")
-        text_lines += [f"    {line.partition(': ')[2]}" for line in nearest_lines([outcome], tongue)]
+        lines.append(f"  {outcome.id}: {label(outcome.kind, tongue)}; {show(outcome.detail, tongue)}")
+        lines += [f"    {line.partition(': ')[2]}" for line in nearest_lines([outcome], tongue)]
         if verb == "apply" and outcome.kind != "tampered":
             why = phrase("See why: {command}", command=command_line(session, "explain", outcome.id))
-            text_lines.append(f"    {why.render(tongue)}")
-    yield Lines(*text_lines, *next_lines(step, session, tongue), err=True)
+            lines.append(f"    {why.render(tongue)}")
+    yield Lines(*lines, *next_lines(step, session, tongue), err=True)
     if step is not None and "--skip" in step.words and "--remember" not in step.words:
         yield Lines(phrase("With --remember they are left out from now on: it notes them in uky-patch.toml."), err=True)
 

@@ -20,6 +20,7 @@ from patcher.report.records import conditions, text_of
 
 if TYPE_CHECKING:
     from patcher.check.result import Check, CheckRequest
+    from patcher.records.model import Record
     from patcher.session.session import Session
 
 _MEANINGS: Mapping[Severity, Phrase] = {
@@ -181,9 +182,9 @@ def _entries(findings: Iterable[Finding], done: Check) -> Iterator[dict[str, Any
     }
     for one in findings:
         draft = drafted.get(_spot(one), "")
-        name = (one.symbol, one.kind, one.since, str(one.detail), str(one.suggestion), one.repaired_by, draft)
-        alike.setdefault(name, []).append(one)
-    titles = {record.id: (text_of(record, "en").title, text_of(record, "zh").title) for record in done.session.records}
+        same_text = (one.symbol, one.kind, one.since, str(one.detail), str(one.suggestion), one.repaired_by, draft)
+        alike.setdefault(same_text, []).append(one)
+    titles = {record.id: _texts(record)["title"] for record in done.session.records}
     for (*_, draft_id), same in alike.items():
         one = same[0]
         folder, slash, file = one.file.rpartition("/")
@@ -192,12 +193,8 @@ def _entries(findings: Iterable[Finding], done: Check) -> Iterator[dict[str, Any
         if one.repaired_by is not None:
             off = one.repaired_by in done.repaired.off_by_default
             words = both("repaired by a record that is off by default:" if off else "repaired by")
-            repair = {
-                "words": words,
-                "id": one.repaired_by,
-                "at": f"record-{one.repaired_by}",
-                "title": titles.get(one.repaired_by),
-            }
+            name = one.repaired_by
+            repair = {"words": words, "id": name, "at": f"record-{name}", "title": titles.get(name)}
         elif draft_id:
             repair = {"words": both("repaired by the draft"), "id": draft_id, "at": f"draft-{draft_id}", "title": None}
         kind = both(one.kind.replace("-", " "))
@@ -230,15 +227,13 @@ def _records(done: Check) -> list[dict[str, Any]]:
         state = both("cannot be applied" if kind in FAILED else "apply makes it")
         if record.id in done.repaired.off_by_default:
             state = both("off by default")
-        texts = {tongue: text_of(record, tongue) for tongue in ("en", "zh")}
         facts = [(both("needed for"), (conditions(record.when, "en"), conditions(record.when, "zh")))]
         facts += [(both("why not"), both(outcome.detail))] if outcome is not None and kind in FAILED else []
         facts += [(both("findings repaired"), (str(repaired[record.id]),) * 2)] if repaired[record.id] else []
         found.append(
             {
                 "id": record.id,
-                "title": (texts["en"].title, texts["zh"].title),
-                "reason": (texts["en"].reason, texts["zh"].reason),
+                **_texts(record),
                 "state": state,
                 "facts": facts,
                 "upstream": record.upstream or "",
@@ -247,6 +242,12 @@ def _records(done: Check) -> list[dict[str, Any]]:
             }
         )
     return found
+
+
+def _texts(record: Record) -> dict[str, Both]:
+    """The title and the reason of a record, each in both languages."""
+    english, chinese = text_of(record, "en"), text_of(record, "zh")
+    return {"title": (english.title, chinese.title), "reason": (english.reason, chinese.reason)}
 
 
 def _diffs(done: Check) -> dict[str, list[dict[str, Any]]]:
@@ -273,12 +274,10 @@ def _drafts(done: Check) -> list[dict[str, Any]] | None:
     found = []
     for draft in done.drafted.drafts:
         path, state = places[draft.id]
-        texts = [text_of(draft.record, tongue) for tongue in ("en", "zh")]
         found.append(
             {
                 "id": draft.id,
-                "title": tuple(text.title for text in texts),
-                "reason": tuple(text.reason for text in texts),
+                **_texts(draft.record),
                 "state": state,
                 "path": str(path.resolve()),
                 "repairs": [(one.symbol, f"{one.file}:{one.line}") for one in draft.repairs],

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from patcher.i18n import Language, Phrases, language, phrase, show
+from patcher.i18n import Phrases, language, phrase, show
 from patcher.report.commands import command_line, next_lines
 from patcher.report.header import header, problems
 from patcher.terminal.document import Json, Lines, Part, Table
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from patcher.remote.host import Host
     from patcher.session.session import Session
 
-_STYLES: dict[Status, str] = {"ok": "green", "warn": "yellow", "fail": "red", "skip": ""}
+STATUS_STYLES: dict[Status, str] = {"ok": "green", "warn": "yellow", "fail": "red", "skip": ""}
+"""The verdicts of a check, each with its colour; totals are shown in this order."""
 _NAME = 13
 """Columns for the name of a check above the markers."""
 
@@ -39,7 +40,7 @@ class ChecksReport:
     def begin(self) -> Iterator[Part]:
         """The tree, or the host."""
         if self._session.output == "text":
-            first = [f"{self._host.name}"] if self._host is not None and not self._here else []
+            first = [self._host.name] if self._host is not None and not self._here else []
             lines = first or [header(self._session, self._tongue), *problems(self._session, self._tongue)]
             yield Lines(*lines, "")
 
@@ -62,7 +63,7 @@ class ChecksReport:
         yield from self._flush()
         shown = checks if self._listed else [c for c in checks if c.level != "markers" or c.status in ("warn", "fail")]
         counts = Counter(check.status for check in shown)
-        totals = (f"{counts[status]} {show(status, self._tongue)}" for status in _STYLES if counts[status])
+        totals = (f"{counts[status]} {show(status, self._tongue)}" for status in STATUS_STYLES if counts[status])
         yield Lines("", ", ".join(totals), *next_lines(step, self._session, self._tongue))
 
     def _flush(self) -> Iterator[Part]:
@@ -76,7 +77,7 @@ class ChecksReport:
             yield Lines(self._summary(kept))
         rows = [
             (
-                Cell(show(check.status, self._tongue), _STYLES[check.status]),
+                Cell(show(check.status, self._tongue), STATUS_STYLES[check.status]),
                 Cell(check.name),
                 Cell("", reason=Phrases((check.detail, check.fix), "  ->  ")),
             )
@@ -90,12 +91,8 @@ class ChecksReport:
 
         good = [check for check in kept if check.status == "ok"]
         files = sum(check.name.startswith("file") for check in good)
-        failed = any(check.status == "fail" for check in kept)
-        fields = {
-            "records": len(good) - files,
-            "files": files,
-            "failed": sum(check.status == "fail" for check in kept),
-        }
+        failed = sum(check.status == "fail" for check in kept)
+        fields = {"records": len(good) - files, "files": files, "failed": failed}
         detail = phrase("{records} {records:record|records} {records:holds|hold}, {files} {files:file|files}", **fields)
         if failed:
             detail = phrase(
@@ -110,8 +107,8 @@ class ChecksReport:
         status = show(check.status, self._tongue)
         status += " " * (4 - width(status))
         name = check.name + " " * (_NAME - width(check.name))
-        coloured = style(status, _STYLES[check.status])
-        detail = f"{show(check.detail, self._tongue)}{_fix(check, self._tongue)}"
+        coloured = style(status, STATUS_STYLES[check.status])
+        detail = show(check.detail, self._tongue) + (f"  ->  {show(check.fix, self._tongue)}" if check.fix else "")
         return f"  {coloured}  {name}  {check.seconds:5.1f} s  {detail}"
 
 
@@ -125,7 +122,3 @@ def as_json(check: Check) -> dict[str, str | float]:
         "detail": str(check.detail),
         "fix": str(check.fix),
     }
-
-
-def _fix(check: Check, tongue: Language) -> str:
-    return f"  ->  {show(check.fix, tongue)}" if check.fix else ""

@@ -13,6 +13,7 @@ from patcher.diagnose.exception_message import is_of_two_releases
 from patcher.diagnose.known_issues import KnownIssue
 from patcher.i18n import Language, Phrase, Phrases, language, phrase, show
 from patcher.logs.milestones import phase_name
+from patcher.migrate.wording import readable_size
 from patcher.terminal.document import Json, Lines, Part
 from patcher.terminal.layout import width, wrapped
 from patcher.terminal.sequences import style, to_paste
@@ -92,7 +93,7 @@ def _head(found: Diagnosis, log: str, tongue: Language) -> str:
     else:
         state = phrase("no phase of a training is seen")
     size = phrase(
-        "{log}: {lines} {lines:line|lines}, {size}", log=log, lines=f"{found.lines:,}", size=_size(found.size)
+        "{log}: {lines} {lines:line|lines}, {size}", log=log, lines=f"{found.lines:,}", size=readable_size(found.size)
     )
     return f"{word}  {show(state, tongue)}" + (f"  ({show(size, tongue)})" if log else "")
 
@@ -288,10 +289,3 @@ def _label(label: Phrase, tongue: Language) -> str:
 def _wrapped(text: str, columns: int) -> list[str]:
     """The text in lines for a file or pipe; what goes to a terminal is broken when it is printed."""
     return [text] if columns else wrapped(text, _WIDTH - _COLUMN)
-
-
-def _size(size: int) -> str:
-    for unit, of in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if size >= of:
-            return f"{size / of:.1f} {unit}"
-    return f"{size} B"

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
@@ -22,9 +20,6 @@ from patcher.report.records import conditions, text_of
 from patcher.report.symptoms import fix_conditions, fix_text, fixes, words
 from patcher.rewrite.in_words import in_words
 from patcher.templating import environment
-
-if TYPE_CHECKING:
-    from patcher.check.matrix_run import MatrixRequest
 
 RECORD_DOCUMENTS: Mapping[str, tuple[str, Language]] = {
     "MIGRATION.md": ("migration.md.j2", "en"),
@@ -168,38 +163,31 @@ class SymptomEntry:
     fixes: Sequence[Advice]
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
-    heading: str
-    entries: Sequence[SymptomEntry]
-
-
 def symptom_document(name: str, symptoms: Sequence[Symptom]) -> str:
     """The text of the document `name`. Pure but for reading its template."""
     template, language = SYMPTOM_DOCUMENTS[name]
     engine = environment()
     engine.filters["code"] = _code
     engine.filters["cell"] = lambda text: _code(text).replace("|", "\\|")
-    entry = _entries(language)
     branches = [
         (
             show(branch.answer, language),
-            [Section(show(group.heading, language), [entry(one) for one in group.symptoms]) for group in branch.groups],
+            [
+                (show(group.heading, language), [_symptom_entry(one, language) for one in group.symptoms])
+                for group in branch.groups
+            ],
         )
         for branch in symptom_tree(symptoms)
     ]
     return engine.get_template(template).render(branches=branches, count=len(symptoms)).rstrip("\n") + "\n"
 
 
-def _entries(language: Language) -> Callable[[Symptom], SymptomEntry]:
-    def entry(symptom: Symptom) -> SymptomEntry:
-        advice = [
-            Advice(fix_text(offer, language), offer.commands, fix_conditions(fix, language))
-            for fix, offer in fixes(symptom)
-        ]
-        return SymptomEntry(symptom, words(symptom, language), sample_line(symptom), advice)
-
-    return entry
+def _symptom_entry(symptom: Symptom, language: Language) -> SymptomEntry:
+    advice = [
+        Advice(fix_text(offer, language), offer.commands, fix_conditions(fix, language))
+        for fix, offer in fixes(symptom)
+    ]
+    return SymptomEntry(symptom, words(symptom, language), sample_line(symptom), advice)
 
 
 def _code(text: str) -> str:
@@ -235,14 +223,6 @@ def table(matrix: Matrix, marked: Callable[[Cell | None], str]) -> str:
     head = (matrix.package, *(f"verl {verl}" for verl in matrix.verl))
     rule = ("---", *("---" for _ in matrix.verl))
     return "\n".join(f"| {' | '.join(row)} |" for row in (head, rule, *rows))
-
-
-def asked_in(document: str) -> MatrixRequest:
-    """The order that a document was made with. Raises ValueError where it holds none."""
-    from patcher.check.matrix_run import MatrixRequest
-
-    words = shlex.split(document.partition("```\n")[2].partition("\n```")[0])
-    return MatrixRequest(words[words.index("--verl") + 1], (words[words.index("--against") + 1],))
 
 
 def _sign(text: str) -> str:

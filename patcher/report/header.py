@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from patcher.session.pre_images import PreImages
     from patcher.session.session import Session
 
-_ALWAYS = ("vllm",)
+_ALWAYS = ("vllm", "flash-attn")
+"""Packages that are named also where they are not installed: records ask for them."""
 _SHOWN = ("vllm", "torch", "transformers", "triton", "ray", "flash-attn", "sglang")
 
 
@@ -32,7 +33,7 @@ def header(session: Session, language: Language) -> str:
             alias = f" ({item.distribution})" if item.distribution not in (None, name) else ""
             assumed = f" ({show('assumed', language)})" if item.origin == "assumed" else ""
             parts.append(f"{name} {item.version}{alias}{assumed}")
-        elif name in _ALWAYS or name == "flash-attn":
+        elif name in _ALWAYS:
             parts.append(f"{name} {show('not installed', language)}")
     return " · ".join(parts)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from patcher.i18n import Phrase, language, phrase, show
+from patcher.i18n import language, phrase, show
 from patcher.terminal.document import Diff, Json, Lines, Part, unified
 from patcher.visible import visible
 
@@ -114,7 +114,9 @@ def pulled_report(found: HostEdits, done: tuple[Pulled, ...], session: Session, 
         if not wrote and one.outcome in _WRITTEN:
             yield Diff(unified(one.edit.path, _text(one.edit.here or b""), _text(one.content or b"")))
             continue
-        yield Lines(f"{visible(one.edit.path)}: {show(_OUTCOMES[one.outcome], tongue)}", *_kept(one))
+        yield Lines(f"{visible(one.edit.path)}: {show(_OUTCOMES[one.outcome], tongue)}")
+        if one.kept:
+            yield Lines(f"  {show('kept what was changed by hand', tongue)}: {one.kept}")
     yield from _new_folders(found)
     if any(one.outcome in ("conflict", "unknown", "missing") for one in done):
         command = f"uky-patch pull {found.host.words} --into edits-there"
@@ -124,11 +126,6 @@ def pulled_report(found: HostEdits, done: tuple[Pulled, ...], session: Session, 
         yield Lines("", text)
     elif wrote and any(one.outcome in _TAKEN for one in done):
         yield Lines("", phrase("Next: {command}", command=f"uky-patch migrate {found.host.words}"))
-
-
-def _kept(one: Pulled) -> list[str]:
-    label: Phrase = phrase("kept what was changed by hand")
-    return [f"  {show(label, language())}: {one.kept}"] if one.kept else []
 
 
 def saved_report(found: HostEdits, folder: str, written: tuple[str, ...], session: Session) -> Iterator[Part]:

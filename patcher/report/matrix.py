@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from patcher.check.matrix import Breaks, Cell, Matrix, Works, WorksWithRecords
-from patcher.i18n import Language, language, phrase, show
+from patcher.i18n import Language, Phrase, language, phrase
 from patcher.report.check import finding_json, page_json, page_lines
 from patcher.terminal.document import Json, Lines, Part, Table
 from patcher.terminal.table import Cell as TableCell
@@ -43,18 +43,12 @@ def matrix_report(matrix: Matrix, session: Session, *, page: Path | None = None)
     head = [TableCell(matrix.package), *(TableCell(f"verl {verl}") for verl in matrix.verl)]
     rows = [[TableCell(span.shown), *(_cell(cell) for cell in span.cells)] for span in spans(matrix, mark)]
     yield Table(rows, head=head)
-    yield Lines("", legend(tongue))
-    for line in missing_lines(matrix, tongue):
-        yield Lines(line)
-    yield Lines(totals(matrix), *page_lines(page, tongue))
+    marks = phrase("ok: works as is; +n: works with n records; xn: n breaks are left with the records applied")
+    yield Lines("", marks)
+    yield Lines(*missing_lines(matrix, tongue), totals(matrix), *page_lines(page, tongue))
 
 
-def legend(tongue: Language) -> str:
-    """What the marks mean, in one sentence."""
-    return show("ok: works as is; +n: works with n records; xn: n breaks are left with the records applied", tongue)
-
-
-def totals(matrix: Matrix) -> Any:
+def totals(matrix: Matrix) -> Phrase:
     """How many pairs come to what."""
     counts = {kind: sum(isinstance(cell.state, kind) for cell in matrix.cells.values()) for kind in _STYLES}
     return phrase(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from patcher.i18n import Language, Phrases, language, listed, phrase, show
 from patcher.migrate.order import READ_ONLY_STEPS, STEPS, Step
 from patcher.migrate.wording import printable, readable_size
+from patcher.report.checks import STATUS_STYLES
 from patcher.terminal.answers import Report
 from patcher.terminal.document import Diff, Lines, Part, unified
 from patcher.terminal.layout import width
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from patcher.migrate.payload import Payload
     from patcher.secrets.redacting import Redactor
 
-_STYLES = {"ok": "green", "warn": "yellow", "fail": "red", "skip": ""}
 _LARGEST = 15
 """Files that are listed, the largest first. Set by hand: they fit a screen of 24 lines."""
 
@@ -27,9 +27,9 @@ def step_report(step: Step, redactor: Redactor) -> Iterator[Part]:
     """One line for the step, and its notes under it, without secrets."""
     tongue = language()
     names = max(width(show(name, tongue)) for name in STEPS)
-    words = max(width(show(word, tongue)) for word in _STYLES)
+    words = max(width(show(word, tongue)) for word in STATUS_STYLES)
     name, word = show(step.name, tongue), show(step.status, tongue)
-    head = f"{name}{' ' * (names - width(name))}  {style(word, _STYLES[step.status])}"
+    head = f"{name}{' ' * (names - width(name))}  {style(word, STATUS_STYLES[step.status])}"
     head += f"{' ' * (words - width(word))}  {step.seconds:6.1f} s  "
     indent = " " * (names + words + 14)
     lines = [redactor.text(show(note, tongue)) for note in step.notes if note]

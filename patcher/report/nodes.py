@@ -11,11 +11,10 @@ from patcher.cluster.model import Node, trees
 from patcher.cluster.nodes import Applied
 from patcher.errors import ExitCode
 from patcher.i18n import Language, Phrases, language, phrase, show
-from patcher.report.checks import as_json
+from patcher.report.checks import STATUS_STYLES, as_json
 from patcher.terminal.document import Json, Lines, Part, Table
 from patcher.terminal.table import Cell
 
-_STYLES = {"ok": "green", "warn": "yellow", "fail": "red"}
 _GIB = 1 << 30
 _SHOWN = ("verl", "vllm", "torch", "ray")
 _HEADINGS = (
@@ -101,7 +100,7 @@ def _row(node: Node, odd: Sequence[str], ahead: Mapping[str, float]) -> tuple[Ce
 
 def _line(check: Check, tongue: Language) -> tuple[Cell, ...]:
     return (
-        Cell(show(check.status, tongue), _STYLES.get(check.status, "")),
+        Cell(show(check.status, tongue), STATUS_STYLES[check.status]),
         Cell(show(check.name, tongue)),
         Cell("", reason=Phrases((check.detail, check.fix), "  ->  ")),
     )

@@ -17,7 +17,7 @@ from patcher.terminal.document import Diff, Json, Lines, Part, Table, unified
 from patcher.terminal.table import Cell, Row
 
 if TYPE_CHECKING:
-    from patcher.recording.proposal import Left, Proposal, Recorded
+    from patcher.recording.proposal import Proposal, Recorded
     from patcher.recording.saving import Saved
     from patcher.session.session import Session
 
@@ -147,7 +147,7 @@ def record_json(found: Proposal, session: Session, saved: Saved | None) -> dict[
         "laid_out": sorted(found.files.laid_out),
         "records": [_record_json(one, found, session.config.marker, paths) for one in found.records],
         "known": [record.id for record in found.known],
-        "left": [_left_json(one) for one in found.left],
+        "left": [{"file": one.file, "line": one.line, "why": str(one.why)} for one in found.left],
         "written": list(paths.values()),
     }
 
@@ -168,7 +168,3 @@ def _record_json(one: Recorded, found: Proposal, word: str, paths: dict[str, str
         "related": [other.id for other in one.related],
         "path": paths.get(one.record.id),
     }
-
-
-def _left_json(one: Left) -> dict[str, Any]:
-    return {"file": one.file, "line": one.line, "why": str(one.why)}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from patcher.i18n import Language, language, phrase, show
@@ -75,25 +74,20 @@ def record_json(record: Record) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class Explained:
-    """One record against one tree: its outcome, and each file that it alone changes, before and after."""
+def explanation_report(
+    record: Record, outcome: RecordOutcome, changes: Iterable[tuple[str, str, str]], session: Session
+) -> Iterator[Part]:
+    """What the record does, its outcome on this tree, and its change or the nearest candidate.
 
-    record: Record
-    outcome: RecordOutcome
-    changes: Sequence[tuple[str, str, str]]
-
-
-def explanation_report(found: Explained, session: Session) -> Iterator[Part]:
-    """What the record does, its outcome on this tree, and its change or the nearest candidate."""
-    record, outcome = found.record, found.outcome
+    `changes` are the files that this record alone changes: path, text before, text after.
+    """
     if session.output == "json":
         nearest = [{"file": file, "line": near.line, "text": near.text} for file, near in outcome.nearest]
         yield Json({**record_json(record), **as_json(outcome), "nearest": nearest})
         return
     tongue = language()
     yield Lines(*_about(record, tongue), "", *_here(outcome, session, tongue))
-    for path, before, after in found.changes:
+    for path, before, after in changes:
         yield Lines("")
         yield Diff(unified(path, before, after))
     if outcome.kind == "pending":

@@ -62,11 +62,7 @@ def _phases(found: Diagnosis) -> list[dict[str, Any]]:
 def _texts(found: Diagnosis) -> dict[str, str]:
     """What the command says of the root, in both languages."""
     tongues: tuple[Language, ...] = ("en", "zh")
-    return {tongue: "\n".join(map(_plain, root_lines(found, tongue, _WIDE))) for tongue in tongues}
-
-
-def _plain(line: str) -> str:
-    return re.sub(r"\x1b\[[0-9;]*m", "", line)
+    return {tongue: re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(root_lines(found, tongue, _WIDE))) for tongue in tongues}
 
 
 def _titled(one: Finding) -> dict[str, Any]:

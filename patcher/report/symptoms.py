@@ -13,7 +13,7 @@ from patcher.logs.milestones import phase_name
 from patcher.records.symptoms import Fix, Symptom, Words
 from patcher.terminal.document import Lines, Part, Table
 from patcher.terminal.sequences import to_paste
-from patcher.terminal.table import Cell, Row
+from patcher.terminal.table import Cell
 
 
 def tree_report(symptoms: Sequence[Symptom], tongue: Language) -> Iterator[Part]:
@@ -22,7 +22,7 @@ def tree_report(symptoms: Sequence[Symptom], tongue: Language) -> Iterator[Part]
         yield Lines(*[""] * bool(number), show(branch.answer, tongue))
         for group in branch.groups:
             yield Lines(f"  {show(group.heading, tongue)}")
-            yield Table([_leaf(symptom, tongue) for symptom in group.symptoms], indent=4)
+            yield Table([(Cell(one.id, "cyan"), Cell(words(one, tongue).title)) for one in group.symptoms], indent=4)
     yield Lines("", phrase("One of them in full: uky-patch symptoms ID. A log: uky-patch diagnose LOG."))
 
 
@@ -87,7 +87,3 @@ def fix_text(offer: Offer, tongue: Language) -> str:
 def fix_conditions(fix: Fix, tongue: Language) -> str:
     """The versions that a fix is for; empty where it is for all."""
     return show(", ", tongue).join(f"{package} {specifier}" for package, specifier in fix.when.items())
-
-
-def _leaf(symptom: Symptom, tongue: Language) -> Row:
-    return Cell(symptom.id, "cyan"), Cell(words(symptom, tongue).title)

@@ -100,12 +100,9 @@ def find_assigned(text: str, small: str) -> Iterator[Span]:
 def lower(text: str) -> str:
     """The text in small letters, of the same length: a few letters grow when they are made small, such as \u0130."""
     small = text.lower()
-    return small if len(small) == len(text) else "".join(map(_small, text))
-
-
-def _small(letter: str) -> str:
-    low = letter.lower()
-    return low if len(low) == 1 else letter
+    if len(small) == len(text):
+        return small
+    return "".join(letter.lower() if len(letter.lower()) == 1 else letter for letter in text)
 
 
 def short_words(text: str, small: str) -> Iterator[Span]:
@@ -209,13 +206,8 @@ def _value(text: str, at: int, kind: str, name: str, start: int, *, quote: str, 
 
 
 def _unquoted(text: str, at: int, kind: str, name: str, start: int, *, quote: str, sign: str) -> Iterator[Span]:
-    if sign in (
-        "|",
-        "│",
-        "┃",
-        "║",
-        "\t",
-    ):  # `| HF_TOKEN | X |`, unless it is the head of a table, which `tables` reads.
+    # `| HF_TOKEN | X |`, unless it is the head of a table, which `tables` reads.
+    if sign in ("|", "│", "┃", "║", "\t"):
         ended = re.compile("[\n\t]" if sign == "\t" else "[\n|│┃║]").search(text, at)
         end = ended.start() if ended else len(text)
         value = text[at:end].rstrip()
@@ -232,13 +224,8 @@ def _unquoted(text: str, at: int, kind: str, name: str, start: int, *, quote: st
         return  # A program calls something: `key = load(path)`.
     if sign == "=" and text[at - 1 : at] == " " and text[at : at + 1] == "-":
         return  # An option that was given nothing, and the next one.
-    if (
-        sign in (":", "：")
-        and kind != PASSWORD
-        and not quote
-        and _PROSE.match(text, at)
-        and not re.search(r"[\d_]", value)
-    ):
+    a_sentence = sign in (":", "：") and not quote and _PROSE.match(text, at) and not re.search(r"[\d_]", value)
+    if a_sentence and kind != PASSWORD:
         return
     if kind == PASSWORD and sign in (":", "=", "：") and not quote:  # May hold spaces.
         end = _whole(text, start, at, end)

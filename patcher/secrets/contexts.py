@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Iterator
 
+from patcher.secrets.names import PASSWORD
 from patcher.secrets.patterns import Pattern, either
 from patcher.secrets.tokens import STARTS, match_token
 from patcher.secrets.values import Span, hidden, line_end, spans_of
@@ -185,13 +186,13 @@ def find_in_context(text: str, small: str) -> Iterator[Span]:
             yield from (span for span in spans_of(found) if "***" not in text[slice(*span)])
     for needle, shape in _COMMANDS:
         for found in _near(text, small, needle, shape, 300, 700):
-            yield from (span for span in spans_of(found) if hidden("password", text[slice(*span)], quoted=False))
+            yield from (span for span in spans_of(found) if hidden(PASSWORD, text[slice(*span)], quoted=False))
     if "\ttrue\t" in small or "\tfalse\t" in small:
         for found in _JAR.finditer(text):
             yield found.span(1)
     if "secret" in small and "kind" in small:
         yield from _manifests(text)
-    if _mentions_pgpass(small):
+    if ":5432:" in small or ":*:" in small or "pgpass" in small:
         for found in _PGPASS.finditer(text):
             yield found.span(1)
 
@@ -216,10 +217,6 @@ NEEDLES = (
     | {"-----begin", "-----end", "://", "\ttrue\t", "\tfalse\t", ":5432:", ":*:", "pgpass"}
 )
 """In small letters: where none of these stands, nothing is found here."""
-
-
-def _mentions_pgpass(small: str) -> bool:
-    return ":5432:" in small or ":*:" in small or "pgpass" in small
 
 
 def _near(
@@ -280,8 +277,8 @@ def _private_keys(text: str) -> Iterator[Span]:
             yield body.span(1)
 
 
-def gives_itself_away(value: str) -> bool:
-    """Whether a value is a secret by its look alone: a password in a URL, a private key, a token of a service."""
+def is_secret_value(value: str) -> bool:
+    """Whether a value gives itself away as a secret: a password in a URL, a private key, a token of a known service."""
     at = value.find("://")
     if any(is_token(value, found.start()) for found in _START.finditer(value)) or _BEGIN.search(value):
         return True
@@ -304,7 +301,7 @@ def _addresses(text: str) -> Iterator[Span]:
     while at >= 0:
         found = _URL.match(text, at)
         if found is not None:
-            if found.start(1) >= 0 and hidden("password", found[1], quoted=True):
+            if found.start(1) >= 0 and hidden(PASSWORD, found[1], quoted=True):
                 yield found.span(1)
             elif found.start(2) >= 0 and _FETCHED.search(text[max(0, at - 12) : at].lower()) and _is_token(found[2]):
                 yield found.span(2)

@@ -37,14 +37,9 @@ _SHORT = 6
 """Characters below which a value is hidden as a whole word alone: `abc` is in many words."""
 
 
-def values_in(environment: Mapping[str, str]) -> set[str]:
-    """The values of secret variables that cannot be ordinary words."""
-    return {value for name, value in environment.items() if hidden(rank(name), value) and not _PLAIN.fullmatch(value)}
-
-
 def values_here(environment: Mapping[str, str]) -> set[str]:
     """The secrets of this user that can be known: from variables, and from the files of well-known programs."""
-    found = values_in(environment)
+    found = {value for name, value in environment.items() if hidden(rank(name), value) and not _PLAIN.fullmatch(value)}
     places = [environment[name] for name in ("HF_TOKEN_PATH", "NETRC") if environment.get(name)]
     if environment.get("HF_HOME"):
         places.append(os.path.join(environment["HF_HOME"], "token"))
@@ -70,21 +65,23 @@ def _start_of(path: str) -> str:
 
 def spellings(values: Iterable[str]) -> set[str]:
     """All spellings of the values, to see quickly whether one is in a text at all."""
-    pieces = {piece for value in values for piece in (value, value.strip(), *value.splitlines()) if piece.strip()}
-    return {spelling for piece in pieces for spelling in _spellings_of(piece)}
+    return {spelling for piece in _pieces(values) for spelling in _spellings_of(piece)}
 
 
 def pattern(values: Iterable[str]) -> re.Pattern[str] | None:
     """What finds each of the values however it is written; None where there are none."""
     long: set[str] = set()
     short: set[str] = set()
-    for value in values:
-        for piece in {value, value.strip(), *value.splitlines()}:
-            if piece.strip():
-                (long if len(piece) >= _SHORT else short).update(_spellings_of(piece))
+    for piece in _pieces(values):
+        (long if len(piece) >= _SHORT else short).update(_spellings_of(piece))
     found = [either(long)] if long else []
     found += [rf"(?<!\w){either(short)}(?!\w)"] if short else []
     return re.compile("|".join(found)) if found else None
+
+
+def _pieces(values: Iterable[str]) -> set[str]:
+    """Each value, and each of its lines: a program may print a private key line by line."""
+    return {piece for value in values for piece in (value, value.strip(), *value.splitlines()) if piece.strip()}
 
 
 def _spellings_of(piece: str) -> set[str]:

@@ -14,7 +14,7 @@ from typing import Any, Iterable, Iterator
 
 from patcher.secrets import known
 from patcher.secrets.assignments import find_assigned, lower
-from patcher.secrets.contexts import find_in_context, gives_itself_away
+from patcher.secrets.contexts import find_in_context
 from patcher.secrets.decoding import COLOURS, coloured, decoded, without_colours
 from patcher.secrets.names import NONE, PASSWORD, rank
 from patcher.secrets.prefilter import FindSigns, find_signs, stretches
@@ -47,11 +47,6 @@ def here() -> Redactor:
     if not _here:
         _here.append(Redactor(known.values_here(os.environ) | _learnt))
     return _here[0]
-
-
-def is_secret_value(value: str) -> bool:
-    """Whether a value gives itself away as a secret: a password in a URL, a private key, a well-known kind of token."""
-    return gives_itself_away(value)
 
 
 class Redactor:

@@ -35,8 +35,7 @@ def _below(text: str, begin: int, end: int) -> Iterator[Span]:
     after = text[end + 1 : line_end(text, end + 1)]
     if _BARS.search(head):
         # psql has `a | b` above `---+---`; without a rule it is a pair of a name and its value.
-        ruled = len(after) > 2 and bool(_RULE.fullmatch(after)) and bool(after.strip())
-        wanted = _wanted(head, _cells(head, 0, _BARS)) if ruled else []
+        wanted = _wanted(head, _cells(head, 0, _BARS)) if len(after) > 2 and _is_rule(after) else []
         if wanted:
             yield from _rows(text, line_end(text, end + 1) + 1, _BARS, wanted, len(_cells(head, 0, _BARS)))
         return
@@ -67,11 +66,11 @@ def _cells(line: str, offset: int, sign: re.Pattern[str]) -> list[Span]:
 
 
 def _wanted(head: str, cells: list[Span]) -> list[int]:
-    return [number for number, cell in enumerate(cells) if names_a_secret(head[slice(*cell)])]
+    """The numbers of the columns whose heads name a secret."""
+    return [number for number, cell in enumerate(cells) if _names_a_secret(head[slice(*cell)])]
 
 
-def names_a_secret(cell: str) -> bool:
-    """Whether the head of a column, or the name in a row, is a secret's."""
+def _names_a_secret(cell: str) -> bool:
     word = cell.strip().strip("\"'*`_ ").replace(" ", "_")
     return 0 < len(word) < 40 and rank(word) in (PASSWORD, SECRET)
 
@@ -82,7 +81,7 @@ def _rows(text: str, at: int, sign: re.Pattern[str], wanted: list[int], count: i
             return
         end = line_end(text, at)
         line = text[at:end]
-        if _RULE.fullmatch(line) and line.strip():
+        if _is_rule(line):
             at = end + 1
             continue
         cells = _cells(line, at, sign)
@@ -123,7 +122,12 @@ def is_head(text: str, at: int) -> bool:
     """Whether the line at `at` is the head of a table: a rule stands below it."""
     begin = line_end(text, at) + 1
     below = text[begin : line_end(text, begin)]
-    return 2 < len(below) < 4000 and bool(_RULE.fullmatch(below)) and bool(below.strip())
+    return 2 < len(below) < 4000 and _is_rule(below)
+
+
+def _is_rule(line: str) -> bool:
+    """Whether a line only rules off what is above it: `---+---`, `|---|---|`, `├───┼───┤`."""
+    return bool(line.strip()) and bool(_RULE.fullmatch(line))
 
 
 def continued(text: str, start: int, end: int) -> Iterator[Span]:

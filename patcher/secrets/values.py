@@ -7,9 +7,11 @@ import re
 from collections import Counter
 from typing import Iterator, Tuple
 
-from patcher.secrets.names import NONE, rank
+from patcher.secrets.names import MAYBE, NONE, PASSWORD, PIN, rank
 from patcher.secrets.patterns import Pattern
 
+_LONGEST = 1 << 16
+"""Characters of a string in quotes that are looked at."""
 HIDDEN = "***"
 """What stands in a secret's place."""
 Span = Tuple[int, int]
@@ -69,13 +71,13 @@ def hidden(kind: str, value: str, *, quoted: bool = True, name: str = "") -> boo
         return False
     if name.lower() in ("pwd", "pw") and value[:1] in "/~.":  # The working folder of a shell.
         return False
-    if kind == "pin":
+    if kind == PIN:
         return bool(re.fullmatch(r"\d{4,8}", value))
-    if kind == "maybe":
+    if kind == MAYBE:
         return random(value) or _drawn(value)
     if not quoted and _CODE.fullmatch(value):
         return False
-    if kind == "password":
+    if kind == PASSWORD:
         return True
     if not quoted and "\u4e00" <= value[0] <= "\u9fff":
         return False  # A sentence goes on: 切分 token：补齐到其倍数
@@ -93,7 +95,6 @@ def _drawn(value: str) -> bool:
 
 
 OPEN = Pattern(r"(?P<slashes>\\*)(?P<quote>\"\"\"|'''|[\"'`])")
-_STOP = Pattern(r"[^\n]*")
 _BARE = Pattern(
     r"(?:[^\s,;&\"'`()\[\]{}<>|│┃║\\，；。]"
     r"|\\(?![nrt]|\\{0,8}(?:[\"'`\n]|\Z))."
@@ -103,15 +104,15 @@ _BARE = Pattern(
 """A value without quotes. A sign that may end it does so where what follows looks like the next thing."""
 
 
-def end_of_quoted(text: str, at: int, slashes: int, quote: str, most: int = 1 << 16) -> int:
+def end_of_quoted(text: str, at: int, slashes: int, quote: str) -> int:
     """Where the string ends that begins at `at`, behind its quote with so many backslashes before it.
 
     In JSON within JSON the quotes that end a string have as many before them as those that began it: `{\\"a\\": \\"b\\"}`.
     A string that does not end before its line does ends there.
     """
-    line = text.find("\n", at, at + most)
-    line = line if line >= 0 else min(len(text), at + most)
-    until = min(len(text), at + most) if len(quote) == 3 else line
+    line = text.find("\n", at, at + _LONGEST)
+    line = line if line >= 0 else min(len(text), at + _LONGEST)
+    until = min(len(text), at + _LONGEST) if len(quote) == 3 else line
     level = slashes + 1
     found = text.find(quote, at, until)
     while found >= 0:
@@ -134,10 +135,10 @@ def bare(text: str, at: int) -> int:
     return end
 
 
-def closing(text: str, at: int, most: int = 4000) -> int:
+def closing(text: str, at: int) -> int:
     """Where the bracket ends that opens at `at`; where it does not, the end of its line."""
     pairs, stack = {"(": ")", "[": "]", "{": "}"}, []
-    until = min(len(text), at + most)
+    until = min(len(text), at + 4000)
     for found in re.compile(r"\\*[\"']|[()\[\]{}]").finditer(text, at, until):
         sign = found[0]
         if sign in pairs:

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from patcher.errors import RecordError, TreeError, message_of
 from patcher.i18n import phrase
@@ -85,16 +84,12 @@ def listed_in(text: str, key: str, items: Sequence[str], path: str) -> str:
     wanted = {**data, key: [*listed, *missing]}
     names = ", ".join(f'"{name}"' for name in missing)
     for candidate in _in_list(text, key, missing) if key in data else _as_line(text, f"{key} = [{names}]"):
-        if _means(candidate, wanted):
+        if decode(candidate, Path(path)) == wanted:
             return candidate
     raise RecordError(
         phrase("{path}: {key} cannot be edited without touching what else is there", path=path, key=key),
         advice=phrase("Write it by hand: {line}", line=f"{key} = [{names}]"),
     )
-
-
-def _means(text: str, wanted: dict[str, Any]) -> bool:
-    return decode(text, Path(settings.NAME)) == wanted
 
 
 def _as_line(text: str, line: str) -> Iterator[str]:

@@ -19,8 +19,9 @@ from patcher.messages import Refusal
 from patcher.remote.host import HERE, Host, Kubernetes, parse_target
 from patcher.remote.host_table import TEXTS, check_host, check_path
 from patcher.remote.slurm import slurm_of
+from patcher.secrets.contexts import is_secret_value
 from patcher.secrets.names import is_secret
-from patcher.secrets.redacting import is_secret_value, learn
+from patcher.secrets.redacting import learn
 from patcher.session.config import Config
 from patcher.session.session import Session
 from patcher.trust import is_trusted
@@ -51,11 +52,12 @@ def find_host(config: Config, name: str, **given: Any) -> Host:
         merged.setdefault("python", str(config.python.path))
     if name == HERE and "python" in merged and "python" not in table:
         require_trust(config, merged["python"])
-    if name == HERE and merged.get("setup"):
-        title = phrase("uky-patch.toml names a command for this machine: {line}", line=merged["setup"][0])
-        _require_trust(config, title, phrase("Say once that you trust this tree: uky-patch trust"))
-    if merged.get("via") and not {"ssh"} & {*merged, *table}:
-        title = phrase("uky-patch.toml names a command for this machine: {line}", line=shlex.join(merged["via"]))
+    # Commands that would run on this machine: `setup` here, and a `via` such as `docker exec` that no ssh carries away.
+    commands = [merged["setup"][0]] if name == HERE and merged.get("setup") else []
+    if merged.get("via") and "ssh" not in {*merged, *table}:
+        commands.append(shlex.join(merged["via"]))
+    for line in commands:
+        title = phrase("uky-patch.toml names a command for this machine: {line}", line=line)
         _require_trust(config, title, phrase("Say once that you trust this tree: uky-patch trust"))
     for key, value in table.items():
         if key in ("env", "constants"):
@@ -156,6 +158,7 @@ def _table_of(config: Config, name: str) -> dict[str, Any]:
 
 def _check_given(name: str, table: Mapping[str, Any], listed: bool) -> None:
     """Raise for the first thing on the command line that is wrong."""
+    from patcher.i18n.codec import decode
     from patcher.tables.shapes import Mistakes
 
     if name != HERE and not listed and "ssh" not in table:
@@ -167,7 +170,9 @@ def _check_given(name: str, table: Mapping[str, Any], listed: bool) -> None:
         try:
             check_path(path)
         except Refusal as refusal:
-            raise _usage(refusal) from None
+            raise UsageError(
+                decode(refusal.title), cause=decode(refusal.cause), advice=decode(refusal.advice)
+            ) from None
     mistakes = Mistakes("", "")
     check_host(mistakes, ("hosts", name if listed or "ssh" not in table else "host"), table)
     if mistakes.found:
@@ -211,9 +216,3 @@ def _host(name: str, table: Mapping[str, Any]) -> Host:
         host = replace(host, kubernetes=Kubernetes(**table["kubernetes"]))
     others = {key: table[key] for key in (*TEXTS, "path", "profile", "script") if key in table}
     return replace(host, **others)
-
-
-def _usage(refusal: Refusal) -> UsageError:
-    from patcher.i18n.codec import decode
-
-    return UsageError(decode(refusal.title), cause=decode(refusal.cause), advice=decode(refusal.advice))

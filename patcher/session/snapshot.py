@@ -7,7 +7,7 @@ people changed a patched file since, a three-way merge can take their change ove
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -101,7 +101,8 @@ def read_snapshot(
     whole, ledger = ledger, ledger.without(other.anew)
     merged: dict[str, bytes | None] = dict(pre_images)
     if tampering == "merge":
-        merged |= merge_without_records(session, whole, _changed(session, ledger), replaced=other.mixed)
+        changed_files = [path for path, state in session.tree.state(ledger).items() if state == "tampered"]
+        merged |= merge_without_records(session, whole, changed_files, replaced=other.mixed)
     for path in dict.fromkeys((*files, *ledger.files)):
         source = session.tree.read(path)
         known = ledger.files.get(path)
@@ -131,7 +132,12 @@ def read_snapshot(
         codecs[path] = before[1] if before is not None else Codec()
         states[path] = FileState(path, before[0] if before is not None else None, now[0], refused)
     applied = {
-        name: Applied(name, entry.source, entry.versions.get("verl", ""), _files_of(name, ledger))
+        name: Applied(
+            name,
+            entry.source,
+            entry.versions.get("verl", ""),
+            tuple(path for path, file in ledger.files.items() if name in file.records),
+        )
         for name, entry in ledger.records.items()
     }
     situation = PlanInputs(
@@ -175,21 +181,13 @@ def _unused(session: Session, lookup: SymbolLookup, text: str, edit: Edit, but: 
     return not any(can_be_moved(file.read().decode("utf-8", "replace"), edit) for file in others)
 
 
-def _changed(session: Session, ledger: Ledger) -> tuple[str, ...]:
-    return tuple(path for path, state in session.tree.state(ledger).items() if state == "tampered")
-
-
-def _files_of(name: str, ledger: Ledger) -> tuple[str, ...]:
-    return tuple(path for path, file in ledger.files.items() if name in file.records)
-
-
 def record_file_names(session: Session) -> tuple[str, ...]:
     """The files that the session's records name, each once."""
     return tuple(dict.fromkeys(file for record in session.records for file in record.files))
 
 
 def merge_without_records(
-    session: Session, ledger: Ledger, paths: tuple[str, ...], *, replaced: Collection[str] = ()
+    session: Session, ledger: Ledger, paths: Sequence[str], *, replaced: Collection[str] = ()
 ) -> dict[str, bytes]:
     """For each patched file that people changed since: its content with their changes and without the records'.
 

@@ -352,6 +352,10 @@ class Source(Protocol):
     name: str
 
     @property
+    def profile(self) -> str | None:
+        """The job's profile, where the log is that of a job of ours."""
+
+    @property
     def unwritten(self) -> bool:
         """Whether no process is seen that writes the log, and none was."""
 
@@ -372,3 +376,6 @@ class Source(Protocol):
 
     def content(self) -> list[tuple[str, BinaryIO]]:
         """The log, opened to be read from its beginning, or as much of its end as is kept; by name."""
+
+    def close(self) -> None:
+        """Close what is open."""

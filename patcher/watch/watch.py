@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 from patcher.diagnose.diagnose import no_run_error
 from patcher.diagnose.diagnosis import Diagnosis, Verdict
@@ -36,7 +36,7 @@ from patcher.jobs.follow_log import LastingConnection
 from patcher.jobs.job import job_of
 from patcher.profiles.phase_durations import USUAL_SECONDS
 from patcher.records.symptoms import Symptom
-from patcher.remote.host import Profile
+from patcher.remote.host import HERE, Profile
 from patcher.remote.link import linked
 from patcher.secrets.redacting import Redactor
 from patcher.watch import local_log
@@ -54,25 +54,6 @@ if TYPE_CHECKING:
     from patcher.session.session import Session
 
 
-def diagnose_log(
-    symptoms: Sequence[Symptom],
-    files: Sequence[tuple[str, BinaryIO]],
-    versions: Mapping[str, str],
-    *,
-    ended: bool | None,
-    silent: bool | None,
-) -> Diagnosis:
-    """The diagnosis of a log. `silent`: whether nothing has been written to it for longer than its phase may take."""
-    scanner = Scanner(symptoms)
-    evidence = scanner.scan(files)
-    for _, stream in files:
-        stream.close()
-    log = files[-1][0] if files and Path(files[-1][0]).is_file() else ""
-    found = diagnosis_of(evidence, FixContext({**evidence.versions, **versions}, log=log), ended=ended, silent=silent)
-    return replace(found, notes=scanner.notes)
-
-
-HERE = "here"
 _COMMAND = "uky-patch watch"
 NAP = 0.25
 """Seconds between looks for a log that is waited for."""
@@ -101,9 +82,7 @@ class WatchRequest:
 class _Target:
     source: Source
     places: Sequence[Machine]
-    profile: str | None
     redactor: Redactor
-    close: Any
     versions: Mapping[str, str] = field(default_factory=dict)
     """What the host has, as the job's start noted it."""
 
@@ -116,7 +95,7 @@ def watch(session: Session, asked: WatchRequest, listener: Listener) -> WatchRes
     """
     symptoms = session.symptoms
     with _find_target(session, asked, listener) as found:
-        state = RunState(_profile(asked.profile or found.profile), asked.limit)
+        state = RunState(_profile(asked.profile or found.source.profile), asked.limit)
 
         def is_over() -> bool:
             return _diagnosed(found, symptoms, session, ended=None).verdict in ("ok", "failed")
@@ -173,8 +152,17 @@ def _verdict(outcome: Outcome, diagnosis: Diagnosis) -> tuple[Verdict, Phrase | 
 def _diagnosed(
     found: _Target, symptoms: Sequence[Symptom], session: Session, *, ended: bool | None, silent: bool = False
 ) -> Diagnosis:
-    versions = {**found.versions, **session.assume}
-    return diagnose_log(symptoms, found.source.content(), versions, ended=ended, silent=silent)
+    """The diagnosis of the log as it is now.
+
+    `silent`: whether nothing has been written to it for longer than its phase may take.
+    """
+    scanner, files = Scanner(symptoms), found.source.content()
+    evidence = scanner.scan(files)
+    for _, stream in files:
+        stream.close()
+    log = files[-1][0] if files and Path(files[-1][0]).is_file() else ""
+    fitting = FixContext({**evidence.versions, **found.versions, **session.assume}, log=log)
+    return replace(diagnosis_of(evidence, fitting, ended=ended, silent=silent), notes=scanner.notes)
 
 
 def _redacted(diagnosis: Diagnosis, redactor: Redactor) -> Diagnosis:
@@ -200,7 +188,7 @@ def _find_target(session: Session, asked: WatchRequest, listener: Listener) -> I
         else:
             assert asked.log is not None
             found = _target_of_log(session, asked, asked.log, listener, stack)
-        stack.callback(found.close)
+        stack.callback(found.source.close)
         yield found
 
 
@@ -222,7 +210,7 @@ def _target_of_process(
     source = LocalLog(log, local_log.started_at(process.start))
     ray, others = _nodes(session, asked, None, listener, stack)
     places = [ThisMachine({"pids": [[pid, process.start]], "ray": ray}, HERE), *others]
-    return _Target(source, places, source.profile, Redactor(()), source.close)
+    return _Target(source, places, Redactor())
 
 
 def _runs_python(pid: int) -> bool:
@@ -239,7 +227,7 @@ def _target_of_log(session: Session, asked: WatchRequest, log: Path, listener: L
     mark = order["job"]["id"] if "job" in order else None
     ray, others = _nodes(session, asked, mark, listener, stack)
     places = [ThisMachine({**order, "ray": ray}, HERE), *others]
-    return _Target(source, places, source.profile, Redactor(()), source.close)
+    return _Target(source, places, Redactor())
 
 
 def _require_log(session: Session, log: Path, wait: float | None, listener: Listener) -> None:
@@ -317,4 +305,4 @@ def _target_on_hosts(session: Session, asked: WatchRequest, listener: Listener, 
         places.append(HostMachine(host.name, order if not places else ours, lasting.do, place.path))
     assert source is not None
     secrets = [value for host in asked.hosts for value in host.secrets.values()]
-    return _Target(source, places, source.profile, Redactor(secrets), source.close, versions)
+    return _Target(source, places, Redactor(secrets), versions)

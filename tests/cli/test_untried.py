@@ -14,9 +14,9 @@ from patcher.check.untried import tried
 from patcher.cli.app import run
 from patcher.errors import ReleaseError
 from patcher.records.load import load
-from patcher.report.documents import asked_in
 from tests.cli.conftest import Answer, write_tree
 from tests.cli.test_which_environment import environment
+from tests.report.matrices import asked_in
 
 BREAKING = "from vllm.gone import Engine\n\ndef main(): ...\n"
 FINE = "import vllm\n\ndef main(): ...\n"

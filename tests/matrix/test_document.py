@@ -9,8 +9,9 @@ import pytest
 
 from patcher.check.matrix import Matrix
 from patcher.check.matrix_run import survey_releases
-from patcher.report.documents import MATRIX_DOCUMENTS, asked_in, matrix_document
+from patcher.report.documents import MATRIX_DOCUMENTS, matrix_document
 from patcher.session.session import Session
+from tests.report.matrices import asked_in
 
 pytestmark = [pytest.mark.network, pytest.mark.slow, pytest.mark.xdist_group("document")]  # One worker: minutes.
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
+
 from patcher.analysis.findings import Finding, FindingKind, Severity
 from patcher.check.matrix import Cell, Matrix, Missing, with_since
+from patcher.check.matrix_run import MatrixRequest
 from patcher.i18n import Phrase, phrase
 
 VERL = ("0.6.1", "0.7.0", "0.8.0")
@@ -70,3 +73,9 @@ def wide() -> Matrix:
     cells = [cell(row, release, *contents[at // 5]) for row in verl[:2] for at, release in enumerate(vllm)]
     cells += [cell("0.7.0", release) for release in vllm]
     return with_since(Matrix("vllm", verl, vllm, {(one.verl, one.release): one for one in cells}))
+
+
+def asked_in(document: str) -> MatrixRequest:
+    """The order that a document was made with. Raises ValueError where it holds none."""
+    words = shlex.split(document.partition("```\n")[2].partition("\n```")[0])
+    return MatrixRequest(words[words.index("--verl") + 1], (words[words.index("--against") + 1],))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from patcher.check.matrix_run import MatrixRequest
-from patcher.report.documents import MATRIX_DOCUMENTS, asked_in, matrix_document
-from tests.report.matrices import sample
+from patcher.report.documents import MATRIX_DOCUMENTS, matrix_document
+from tests.report.matrices import asked_in, sample
 
 ORDER = MatrixRequest(">=0.6.1,<=0.8.0", ("vllm>=0.12.0,<=0.20.2",))
 

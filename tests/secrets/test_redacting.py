@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from patcher.secrets.contexts import is_secret_value
 from patcher.secrets.names import is_secret
-from patcher.secrets.redacting import Redactor, is_secret_value
+from patcher.secrets.redacting import Redactor
 from patcher.secrets.values import HIDDEN
 
 SECRET = (

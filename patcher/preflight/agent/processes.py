@@ -6,11 +6,10 @@ import os
 import signal
 import time
 
-from patcher.jobs.agent.processes import descendants, io_counters, table, variables
+from patcher.jobs.agent.processes import TICKS, descendants, io_counters, table, variables
 
 TAG = "UKY_PATCH_CHECK"
 """A variable of the environment that every process below a check inherits."""
-_TICKS = os.sysconf("SC_CLK_TCK")
 SHARE = 0.25
 """The share of a measured interval from which on a process counts as at work. Set by hand: one that polls has less."""
 READS = 5
@@ -53,7 +52,7 @@ class Progress:
             if fields:
                 ticks += int(fields[11]) + int(fields[12])
                 reads += int(fields[9]) + io_counters(pid).get("syscr", 0)
-        return ticks / _TICKS, reads
+        return ticks / TICKS, reads
 
 
 def end(pid: int, tag: str) -> None:

@@ -37,7 +37,11 @@ def limits() -> dict[str, Any]:
     import resource
 
     started = time.monotonic()
-    shm = _disk_size("/dev/shm")
+    try:
+        status = os.statvfs("/dev/shm")
+        shm: int | None = status.f_blocks * status.f_frsize
+    except OSError:
+        shm = None
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     processes = resource.getrlimit(resource.RLIMIT_NPROC)[0]
     fields = {
@@ -73,19 +77,10 @@ def triton_cache(env: dict[str, str]) -> dict[str, Any]:
         message = phrase("{folder} cannot be written: {at} belongs to somebody else", folder=folder, at=at)
         return _verdict_on_machine("triton cache", "fail", message, fix, started)
     free = os.statvfs(at)
-    message = phrase("{folder} can be written", folder=folder)
     if free.f_bavail * free.f_frsize < 100 << 20:
         message = phrase("{folder}: the disk is full", folder=folder)
         return _verdict_on_machine("triton cache", "fail", message, fix, started)
-    return _verdict_on_machine("triton cache", "ok", message, None, started)
-
-
-def _disk_size(folder: str) -> int | None:
-    try:
-        status = os.statvfs(folder)
-    except OSError:
-        return None
-    return status.f_blocks * status.f_frsize
+    return _verdict_on_machine("triton cache", "ok", phrase("{folder} can be written", folder=folder), None, started)
 
 
 def _shown_limit(value: int) -> str:
@@ -148,30 +143,29 @@ def _weights(facts: Facts) -> list[Program]:
     return [Program(["weights"], ["config", "weights"], {"model": facts.get("model")})]
 
 
-def _tokenizer(facts: Facts) -> list[Program]:
-    options = {"snapshot": facts.get("snapshot"), "trust": facts["given"]["trust"]}
-    return [Program(["tokenizer"], ["tokenizer", "processor"], options)]
-
-
-def _plain_path(facts: Facts) -> list[Program]:
-    """The modules of the plain job: their imports take longer than all of the level env may."""
+def _model(facts: Facts) -> list[Program]:
+    """The tokenizer, and the modules of the plain job: their imports take longer than all of the level env may."""
     machine = {"gpus": facts["given"]["gpus"]}
-    programs = [
+    imports = [
         Program(["trainer"], ["verl trainer", "attention"], machine),
         Program(["rollout"], ["verl rollout"], machine),
     ]
-    return _together(programs, facts)
+    return [Program(["tokenizer"], ["tokenizer", "processor"], _snapshot(facts)), *_together(imports, facts)]
 
 
 def _engine(facts: Facts) -> list[Program]:
-    options = {"snapshot": facts.get("snapshot"), "trust": facts["given"]["trust"]}
-    return [Program(["engine"], ["engine"], dict(options, memory=MEMORY, length=LENGTH))]
+    return [Program(["engine"], ["engine"], dict(_snapshot(facts), memory=MEMORY, length=LENGTH))]
+
+
+def _snapshot(facts: Facts) -> dict[str, Any]:
+    """The model's folder, and whether code of its own may run."""
+    return {"snapshot": facts.get("snapshot"), "trust": facts["given"]["trust"]}
 
 
 STAGES = (
     Stage("env", 10.0, [_env]),
     Stage("data", 10.0, [_data]),
-    Stage("model", 30.0, [_weights, lambda facts: [*_tokenizer(facts), *_plain_path(facts)]]),
+    Stage("model", 30.0, [_weights, _model]),
     Stage("engine", 120.0, [_engine]),
 )
 

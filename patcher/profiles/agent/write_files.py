@@ -37,10 +37,7 @@ def is_untouched(text: str) -> bool:
 
 
 def _line(text: str) -> str | None:
-    for line in text.splitlines(keepends=True)[:20]:
-        if line.startswith(PREFIX):
-            return line
-    return None
+    return next((line for line in text.splitlines(keepends=True)[:20] if line.startswith(PREFIX)), None)
 
 
 _OURS = ".uky-patch/host"

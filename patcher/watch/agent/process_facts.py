@@ -17,71 +17,36 @@ from patcher.jobs.agent.processes import Process
 from patcher.logs.agent.writers import descriptors, is_open_for_writing
 from patcher.watch.agent.members import is_system
 
-_X86: dict[int, str] = {
-    0: "read",
-    1: "write",
-    7: "poll",
-    16: "ioctl",
-    17: "pread",
-    19: "readv",
-    20: "writev",
-    23: "select",
-    35: "nanosleep",
-    42: "connect",
-    43: "accept",
-    44: "sendto",
-    45: "recvfrom",
-    46: "sendmsg",
-    47: "recvmsg",
-    61: "wait",
-    72: "fcntl",
-    73: "flock",
-    74: "fsync",
-    130: "sigsuspend",
-    202: "futex",
-    220: "semop",
-    230: "nanosleep",
-    232: "epoll",
-    247: "wait",
-    257: "open",
-    270: "select",
-    271: "poll",
-    281: "epoll",
-    288: "accept",
-    441: "epoll",
-    449: "futex",
-}
-_ARM: dict[int, str] = {
-    22: "epoll",
-    25: "fcntl",
-    29: "ioctl",
-    32: "flock",
-    56: "open",
-    63: "read",
-    64: "write",
-    65: "readv",
-    66: "writev",
-    67: "pread",
-    72: "select",
-    73: "poll",
-    82: "fsync",
-    95: "wait",
-    98: "futex",
-    101: "nanosleep",
-    115: "nanosleep",
-    133: "sigsuspend",
-    192: "semop",
-    202: "accept",
-    203: "connect",
-    206: "sendto",
-    207: "recvfrom",
-    211: "sendmsg",
-    212: "recvmsg",
-    242: "accept",
-    260: "wait",
-    441: "epoll",
-    449: "futex",
-}
+_CALLS = (
+    ("read", (0,), (63,)),
+    ("write", (1,), (64,)),
+    ("poll", (7, 271), (73,)),
+    ("ioctl", (16,), (29,)),
+    ("pread", (17,), (67,)),
+    ("readv", (19,), (65,)),
+    ("writev", (20,), (66,)),
+    ("select", (23, 270), (72,)),
+    ("nanosleep", (35, 230), (101, 115)),
+    ("connect", (42,), (203,)),
+    ("accept", (43, 288), (202, 242)),
+    ("sendto", (44,), (206,)),
+    ("recvfrom", (45,), (207,)),
+    ("sendmsg", (46,), (211,)),
+    ("recvmsg", (47,), (212,)),
+    ("wait", (61, 247), (95, 260)),
+    ("fcntl", (72,), (25,)),
+    ("flock", (73,), (32,)),
+    ("fsync", (74,), (82,)),
+    ("sigsuspend", (130,), (133,)),
+    ("futex", (202, 449), (98, 449)),
+    ("semop", (220,), (192,)),
+    ("epoll", (232, 281, 441), (22, 441)),
+    ("open", (257,), (56,)),
+)
+"""System calls that a process may wait in: the name, its numbers on x86-64, and those on ARM.
+
+Calls that do the same have one name: `poll` and `ppoll`, `clock_nanosleep` and `nanosleep`.
+"""
 ON_FILE = (
     *("read", "write", "pread", "readv", "writev", "ioctl", "fsync", "flock", "fcntl"),
     *("connect", "accept", "sendto", "recvfrom", "sendmsg", "recvmsg"),
@@ -91,7 +56,8 @@ ON_FILE = (
 
 def call_name(number: int) -> str | None:
     """What a system call is called here; None for one that nobody waits in."""
-    return (_ARM if platform.machine() in ("aarch64", "arm64") else _X86).get(number)
+    numbers = 2 if platform.machine() in ("aarch64", "arm64") else 1
+    return next((call[0] for call in _CALLS if number in call[numbers]), None)
 
 
 _LOCK = re.compile(
@@ -124,12 +90,6 @@ def socket_peers(pid: int, wanted: set[str]) -> dict[str, dict[str, str]]:
             if target in wanted:
                 found[target] = {"peer": _address(row[2]), "state": _STATES.get(row[3], row[3])}
     return found
-
-
-def unanswered_connections(pid: int) -> list[str]:
-    """Addresses that a process tries to reach and that do not answer."""
-    wanted = {target for _, target in descriptors(pid) if target.startswith("socket:")}
-    return sorted({peer["peer"] for peer in socket_peers(pid, wanted).values() if peer["state"] == "connecting"})
 
 
 def file_locks(members: Iterable[int]) -> list[dict[str, Any]]:
@@ -193,25 +153,20 @@ def process_facts(process: Process) -> dict[str, Any]:
     pid = process.pid
     status = processes.status(pid)
     shown = title(pid)
-    facts: dict[str, Any] = {
+    return {
         "pid": pid,
         "parent": process.parent,
         "start": process.start,
         "name": process.name,
         "title": shown,
-        "cpu": process.cpu,
-        "memory": process.memory,
         "state": status.get("State", "?")[:1],
-        "threads": int(status.get("Threads", "1")),
-        "user": processes.user_of(pid),
         "python": is_python(pid, process.name, shown),
         "system": is_system(process.name, shown),
         "env": processes.variables(pid, VARIABLES),
         "waits": _waits(pid),
         "kernel": _kernel(pid),
+        "closed": closed(pid, status),
     }
-    facts["closed"] = closed(pid, status)
-    return facts
 
 
 def title(pid: int) -> str:

@@ -18,7 +18,7 @@ from patcher.jobs.agent.processes import Process
 from patcher.jobs.agent.runner import start_of
 from patcher.jobs.agent.sitecustomize_hook import RANK_VARIABLES, SIGNAL, VARIABLE
 from patcher.watch.agent.members import Members, Order, ordered
-from patcher.watch.agent.process_facts import file_locks, pipe_ends, process_facts, socket_peers, unanswered_connections
+from patcher.watch.agent.process_facts import file_locks, pipe_ends, process_facts, socket_peers
 from patcher.worktree import files
 from patcher.worktree.json_text import parse_json
 
@@ -140,13 +140,11 @@ def dump_with_py_spy(program: str, pid: int, native: bool) -> tuple[list[dict[st
 
 
 def _reduced(raw: list[dict[str, Any]], pid: int) -> list[dict[str, Any]]:
-    """Each thread's name, whether it is the main one, whether it runs, and its frames, innermost first."""
+    """Each thread's name, whether it is the main one, and its frames, innermost first."""
     threads = [
         {
             "name": thread.get("thread_name") or "",
             "main": thread.get("os_thread_id") == pid or thread.get("thread_name") == "MainThread",
-            "active": bool(thread.get("active")),
-            "gil": bool(thread.get("owns_gil")),
             "frames": [[frame["filename"], frame["name"], frame["line"]] for frame in thread["frames"][:FRAMES]],
         }
         for thread in raw
@@ -256,5 +254,3 @@ def _tie_together(processes: list[dict[str, Any]]) -> None:
             one["waits"]["ends"] = [end for end in ends.get(file, []) if end[0] != one["pid"]]
         elif file.startswith("socket:"):
             one["waits"]["peer"] = socket_peers(one["pid"], {file}).get(file)
-        if one["python"] and not one["system"]:
-            one["connecting"] = unanswered_connections(one["pid"])

@@ -73,7 +73,7 @@ def telling_frames(frames: Sequence[Frame]) -> tuple[Frame, ...]:
 
     The innermost frame of Python's library is kept in front, for it says how it waits.
     """
-    own = [one for one in frames if not one.library and not _noise(one)]
+    own = [one for one in frames if not one.library and not one.path.startswith(_NOISE)]
     first = next(iter(frames), None)
     if not own:
         return tuple(frames[:TELLING])
@@ -103,10 +103,6 @@ def outermost_call(frames: Sequence[Frame]) -> Frame:
             break
         found = one
     return found
-
-
-def _noise(one: Frame) -> bool:
-    return one.path.startswith(_NOISE)
 
 
 Act: TypeAlias = Literal["waits-peers", "waits-others", "waits-lock", "waits-input", "works"]

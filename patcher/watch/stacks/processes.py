@@ -37,12 +37,11 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """Frames come innermost first. `active`: on a processor, where that is known."""
+    """A thread's Python stack; frames come innermost first."""
 
     frames: tuple[Frame, ...]
     name: str = ""
     main: bool = False
-    active: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +56,7 @@ class Rank:
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """One process of the job. `cpu` in seconds, `memory` in bytes."""
+    """One process of the job."""
 
     pid: int
     host: str
@@ -67,14 +66,11 @@ class Process:
     parent: int = 0
     state: str = "S"
     """As the kernel has it: T is stopped, D waits for a device, R runs."""
-    cpu: float = 0.0
-    memory: int = 0
     how: How = "proc"
     threads: tuple[Thread, ...] = ()
     waits: Mapping[str, Any] = field(default_factory=dict)
     """Where its main thread is in the kernel: `wchan`, `call`, `file`, `ends`, `peer`."""
     kernel: tuple[str, ...] = ()
-    connecting: tuple[str, ...] = ()
     closed: str = ""
     """Why it cannot be looked into: user, capabilities, yama, closed."""
     failed: tuple[tuple[str, str], ...] = ()

@@ -32,7 +32,10 @@ def assign_ranks(found: Sequence[Process], answers: Sequence[Mapping[str, Any]])
     names = {one["pid"]: one["name"] for one in answers}
     by_pid = {process.pid: process for process in found}
     inherited = {pid for pid in by_pid if _inherits(by_pid[pid], by_pid, variables)}
-    done = {pid: _one(process, variables[pid], names[pid], pid in inherited, by_pid) for pid, process in by_pid.items()}
+    done = {}
+    for pid, process in by_pid.items():
+        role, rank = _role(process, variables[pid], names[pid], pid in inherited, by_pid)
+        done[pid] = replace(process, role=role, rank=rank)
     return tuple(_of_parent(done[process.pid], done) for process in found)
 
 
@@ -45,27 +48,28 @@ def _inherits(process: Process, by_pid: Mapping[int, Process], variables: Mappin
     return "RANK" in own and own.get("RANK") == above.get("RANK")
 
 
-def _one(
+def _role(
     process: Process, variables: Mapping[str, str], name: str, inherits: bool, by_pid: Mapping[int, Process]
-) -> Process:
+) -> tuple[Role, Rank]:
+    """What a process is of the job, and its rank: by its title, its frames, and the variables that the training set."""
     if process.role in ("system", "helper"):
-        return process
+        return process.role, process.rank
     if found := _ENGINE.search(process.title):
         parallel = _PARALLEL.findall(found["rest"] or found["other"] or "")
         group, number = parallel[-1] if parallel else ("", "")
-        return _as(process, "engine", Rank(int(number) if number else None, None, group.upper()))
+        return "engine", Rank(int(number) if number else None, None, group.upper())
     if _is_loader(process, name, by_pid):
-        return _as(process, "loader", Rank())
+        return "loader", Rank()
     if any(text in process.title for text in _HELPS):
-        return _as(process, "helper", Rank())
+        return "helper", Rank()
     number, size = _number(variables.get("RANK")), _number(variables.get("WORLD_SIZE"))
     if number is not None and not inherits:
-        return _as(process, "rank", Rank(number, size, variables.get("WG_PREFIX", "")))
+        return "rank", Rank(number, size, variables.get("WG_PREFIX", ""))
     if actor := _RAY.match(process.title):
-        return _as(process, "rank" if actor["actor"].partition(".")[0] in _TRAINS else "worker", Rank())
+        return "rank" if actor["actor"].partition(".")[0] in _TRAINS else "worker", Rank()
     if process.parent not in by_pid or by_pid[process.parent].role in ("system", "helper"):
-        return _as(process, "driver", Rank())
-    return _as(process, "worker", Rank())
+        return "driver", Rank()
+    return "worker", Rank()
 
 
 def _is_loader(process: Process, name: str, by_pid: Mapping[int, Process]) -> bool:
@@ -86,10 +90,6 @@ def _of_parent(process: Process, done: Mapping[int, Process]) -> Process:
     if process.role == "loader" and parent is not None and parent.rank.number is not None:
         return replace(process, rank=parent.rank)
     return process
-
-
-def _as(process: Process, role: Role, rank: Rank) -> Process:
-    return replace(process, role=role, rank=rank)
 
 
 def _number(text: str | None) -> int | None:
@@ -115,13 +115,10 @@ def process(facts: Mapping[str, Any], host: str, root: str = "") -> Process:
         role="system" if facts["system"] else "worker" if facts["python"] else "helper",
         parent=facts["parent"],
         state=facts["state"],
-        cpu=facts["cpu"],
-        memory=facts["memory"],
         how=facts.get("how", "proc"),
         threads=_threads(facts, root),
         waits=facts["waits"],
         kernel=tuple(facts["kernel"]),
-        connecting=tuple(facts.get("connecting") or ()),
         closed=facts["closed"],
         failed=tuple((name, why) for name, why in facts.get("failed") or ()),
     )
@@ -141,10 +138,7 @@ def of_spy(threads: Sequence[Mapping[str, Any]], root: str = "") -> tuple[Thread
     """Threads as py-spy gives them, the agent having left out what is not needed."""
     return tuple(
         Thread(
-            own_part([frame(path, name, line, root) for path, name, line in one["frames"]]),
-            one["name"],
-            one["main"],
-            one["active"],
+            own_part([frame(path, name, line, root) for path, name, line in one["frames"]]), one["name"], one["main"]
         )
         for one in threads
     )

@@ -31,20 +31,14 @@ QUEUE: Stack = (
 
 def told(pid: int, stack: Stack | None = None, **given: Any) -> dict[str, Any]:
     """A process of the agent's answer. `stack` is its main thread's, innermost first."""
-    threads = [
-        {"name": "MainThread", "main": True, "active": False, "gil": False, "frames": [list(f) for f in stack or ()]}
-    ]
+    threads = [{"name": "MainThread", "main": True, "frames": [list(f) for f in stack or ()]}]
     found = {
         "pid": pid,
         "parent": 1,
         "start": 1,
         "name": "python",
         "title": "python -m verl.trainer.main_ppo",
-        "cpu": 1.0,
-        "memory": 1 << 30,
         "state": "S",
-        "threads": 1,
-        "user": "me",
         "python": True,
         "system": False,
         "env": {},

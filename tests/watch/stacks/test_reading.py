@@ -37,7 +37,7 @@ def test_both_accounts_have_one_key() -> None:
         ["/home/me/fork/verl/trainer/ppo/ray_trainer.py", "RayPPOTrainer.fit", 900],
         ["/home/me/fork/train.py", "<module>", 3],
     ]
-    spied = of_spy([{"name": "MainThread", "main": True, "active": False, "frames": frames}], "/home/me/fork")[0]
+    spied = of_spy([{"name": "MainThread", "main": True, "frames": frames}], "/home/me/fork")[0]
     dumped = of_faulthandler(DUMP, "/home/me/fork")[-1]
     assert frames_key(telling_frames(spied.frames)) == frames_key(telling_frames(dumped.frames))
     assert telling_frames(spied.frames)[0].place == "queue.py:Queue.get"
@@ -49,7 +49,7 @@ def test_a_forked_processs_frames_end_where_it_was_forked() -> None:
         ["/usr/lib/python3.12/multiprocessing/process.py", "BaseProcess._bootstrap", 314],
         ["/home/me/fork/train.py", "main", 9],
     ]
-    (thread,) = of_spy([{"name": "", "main": True, "active": False, "frames": frames}])
+    (thread,) = of_spy([{"name": "", "main": True, "frames": frames}])
     assert [one.function for one in thread.frames] == ["Connection._recv"]
 
 
