@@ -1,4 +1,6 @@
-"""Ask a host, this machine among them, about its data sets and models, to copy a few rows, or to warm a model up."""
+"""The entry of `data` and `model`: ask a host, or this machine, about data sets and models, copy a few rows, warm a
+model up.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Write an archive all or nothing: no name leads to it before it is whole, and none that is there is replaced."""
+"""Write an archive (tar.gz) all or nothing: no name leads to it before it is whole and synced, and no file is
+overwritten.
+
+It is written to a file without a name (O_TMPFILE) that gets its name by a hard link at the end; where the file system
+has no such files, to a temporary file beside it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Learn what a bug report needs of a run, here or on a host: files of the archive, facts, and what is missing."""
+"""What `bundle` collects of a run, here or on a host: sections (files of the archive), facts for the report, what is
+missing.
+"""
 
 from __future__ import annotations
 

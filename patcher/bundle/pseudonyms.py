@@ -1,4 +1,8 @@
-"""People, machines and addresses under other names: `mallory` is `user1` in every file of the archive."""
+"""Anonymise: people, machines, mail and IP addresses get other names; `mallory` is `user1` in every file of the
+archive.
+
+Ordinary words (`root`, `trainer`, `worker`) and versions that look like addresses (`12.8.4.1`) are no false positives.
+"""
 
 from __future__ import annotations
 

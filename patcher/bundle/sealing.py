@@ -1,4 +1,7 @@
-"""Make texts harmless: secrets out, other names in; and prove it before anything is written."""
+"""Take secrets out of the collected texts, rename people and machines, and prove it before anything is written.
+
+The proof reads every file once more: a known secret, or anything that the redactor would still hide, is a SealError.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""The command line: commands are imported when they are called, and mistakes are caught in one place."""
+"""The entry of the command line: the list of commands, lazy import of the one that is called, one handler for all
+exceptions.
+
+`run` gives the exit code. Errors are told on standard error; with `--format json` standard output gets exactly one
+object, also where the command fails.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A bug's traceback, in a file that only its user can read, never in a tree.
+"""The traceback of a bug goes to a file that only its user can read (mode 600), never into a tree; the last 20 are
+kept.
 
 Messages of exceptions hold what was being worked on: paths, versions, lines of a log. So the line that a terminal or
 a job's log gets names the kind of the exception and the place alone, and the rest is in the file.

@@ -1,4 +1,6 @@
-"""What the shell may offer for an argument."""
+"""Shell completion: what a shell may offer for an argument (ids of records and symptoms, names of hosts), and its
+answer.
+"""
 
 from __future__ import annotations
 

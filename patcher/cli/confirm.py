@@ -1,4 +1,6 @@
-"""Ask on a terminal before something is done."""
+"""The question before something is removed or written: `[y/N]` on a terminal, yes with `--yes`, no where nobody can
+answer.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What a command ends with when it does not return: one error of the contract for everything that can be raised.
+"""Which error and exit code a command ends with, whatever was raised: mistakes of usage, Ctrl-C, the machine's errors,
+bugs.
 
 It also serves the entry point while the command line itself is imported, so it needs nothing but the standard library
 and `patcher.errors` until there is something to tell.

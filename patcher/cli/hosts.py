@@ -1,4 +1,4 @@
-"""Options that describe a host, for every command that reaches one."""
+"""Options that describe a host (`--ssh`, `--port`, `--path`, …), for every command that reaches one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Options that every command shares; each is taken before the command's name and after it."""
+"""Options that every command shares (`--root`, `--python`, `--assume`, `--patches`, `--format`), and the Session made
+of them.
+
+Each is taken before the command's name and after it: `uky-patch --root fork status` and `uky-patch status --root fork`.
+"""
 
 from __future__ import annotations
 

@@ -126,6 +126,7 @@ class _Watching:
         self.listener = Listener(self._live.milestone, self._live.time, self._telling, self._status, self._live.problem)
 
     def end(self) -> None:
+        """Leave the last line of progress as it is."""
         self._live.end()
 
     def _telling(self, text: str) -> None:

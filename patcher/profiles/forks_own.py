@@ -1,4 +1,9 @@
-"""What the fork's own git_ignore.py, or its example, defines: read from its syntax, nothing of it runs."""
+"""Which constants and functions the fork's own git_ignore.py (or its example) defines, read with `ast`; nothing of it
+runs.
+
+Scripts of the fork import these names, so the rendered file must define them as well: `MODEL_BASE + "/llama"` needs a
+`str`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Where things are on a host: the folders for data, models and output, and all constants that follow from them."""
+"""Where things are on a host: folders for data, models and output by constant (`MODEL_BASE`), from its table or by
+default.
+"""
 
 from __future__ import annotations
 
@@ -37,10 +39,12 @@ class Layout:
 
     @property
     def models(self) -> str:
+        """The folder in which models are looked for."""
         return self.paths["MODEL_BASE"]
 
     @property
     def output(self) -> str:
+        """The folder for checkpoints and logs."""
         return self.paths["OUTPUT_BASE"]
 
 

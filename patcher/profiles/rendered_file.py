@@ -1,4 +1,4 @@
-"""A file rendered for a host: filled from a template, with the line that tells an untouched one, and written there.
+"""A file rendered for a host from a template; the hash line by which an edit by hand is noticed; and its writing there.
 
 Jinja2 runs sandboxed, without undefined names, and nothing is printed that a filter has not made safe for its place.
 """

@@ -1,4 +1,8 @@
-"""The run scripts of a host: one template, a profile's values, and what the host's versions make of them."""
+"""The run scripts of a host (`run_debug.sh`): one template, a profile's values, and what the host's versions make of
+them.
+
+Variables and overrides of the host's table count before those of the profile; secrets are never written into a script.
+"""
 
 from __future__ import annotations
 

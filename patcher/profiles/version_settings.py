@@ -1,4 +1,8 @@
-"""Which settings count with the versions of a host: variables to set, overrides to give, and what is left out."""
+"""Which environment variables and hydra overrides a run script gets for the installed versions, and which are left out,
+and why.
+
+The facts are the files of `settings/`: who reads a variable, in which version range, its value in each profile.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `adopt` has taken over, for people and for programs."""
+"""The report of `adopt`: which records took over edits made by hand, which were refused and why, and what was kept."""
 
 from __future__ import annotations
 

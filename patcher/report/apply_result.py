@@ -1,4 +1,9 @@
-"""The result of an apply or a revert, for people and for programs."""
+"""The report and the exit code of `apply`, `revert` and `adopt`.
+
+Exit code 3 where a record cannot be applied (then nothing was written), 1 where a dry run would change something or
+`check` finds breaks that no record was made for, else 0. Where records are in the way, each is shown with the nearest
+place in its file, and the next command may leave it out with --skip.
+"""
 
 from __future__ import annotations
 

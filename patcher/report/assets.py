@@ -1,4 +1,4 @@
-"""Data sets and models for people and for programs."""
+"""The reports of `data` and `model`: rows and columns of a parquet file, the newest model, what a warm-up has read."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ _TINY = {
 
 
 def data_report(data: Mapping[str, Any], session: Session) -> Iterator[Part]:
+    """`data`: file, rows, size in bytes, columns with types, and the first row, as the agent answers them."""
     if session.output == "json":
         columns = [{"name": name, "type": kind} for name, kind in data["columns"]]
         yield Json({**data, "columns": columns, "seconds": round(data["seconds"], 3)})
@@ -38,6 +39,7 @@ def data_report(data: Mapping[str, Any], session: Session) -> Iterator[Part]:
 
 
 def tiny_data_report(data: Mapping[str, Any], session: Session) -> Iterator[Part]:
+    """`data`: the file, its rows, what it is of, and `how`: written, updated, unchanged."""
     if session.output == "json":
         yield Json(data)
         return
@@ -45,6 +47,7 @@ def tiny_data_report(data: Mapping[str, Any], session: Session) -> Iterator[Part
 
 
 def model_report(model: Mapping[str, Any], session: Session) -> Iterator[Part]:
+    """`model`: the folder of the newest model, where it was looked for, and bytes of its weights."""
     if session.output == "json":
         yield Json(model)
         return
@@ -52,6 +55,7 @@ def model_report(model: Mapping[str, Any], session: Session) -> Iterator[Part]:
 
 
 def warm_report(done: Mapping[str, Any], session: Session) -> Iterator[Part]:
+    """`done`: bytes read and cached before, seconds, files skipped for lack of memory or that could not be read."""
     speed = done["read"] / done["seconds"] / 1e6 if done["read"] and done["seconds"] else None
     if session.output == "json":
         yield Json({**done, "seconds": round(done["seconds"], 3), "mb_per_second": round(speed, 1) if speed else None})

@@ -1,4 +1,6 @@
-"""What a bundle holds, for people and for programs."""
+"""The listing and the report of `bundle`: each file of the archive with its size and how many secrets were replaced in
+it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Checks for people and for programs, in parts that can be printed as soon as each check is done."""
+"""The report of `verify`: each check with its verdict (ok, warn, fail, skip), seconds, detail and fix, as soon as it is
+done.
+
+The checks of the markers are many, so they are listed for `--level markers` only; for higher levels they are one line.
+"""
 
 from __future__ import annotations
 

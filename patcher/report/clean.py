@@ -1,4 +1,4 @@
-"""What a job has left, and what became of it, for people and for programs."""
+"""The report of `clean`: processes, ports, shared memory, caches that a job left behind, and which are gone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Command lines of this tool that can be pasted, with the arguments that this call or this fork was given."""
+"""Command lines to paste: `uky-patch apply --root fork --assume vllm==0.20.2`, quoted for a shell.
+
+They repeat the options that this call was given (tree, interpreter, assumed versions, record folders), so that the next
+command is about the same tree.
+"""
 
 from __future__ import annotations
 

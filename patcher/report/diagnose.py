@@ -1,4 +1,9 @@
-"""A diagnosis on a terminal or as JSON."""
+"""The report of `diagnose`: verdict, phases, root cause with its fixes, and the cascade of errors that followed from
+it.
+
+A symptom that no record covers is explained from the exception's own words: which release removed or added the name,
+what to install, links to known issues.
+"""
 
 from __future__ import annotations
 

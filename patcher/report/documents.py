@@ -1,4 +1,8 @@
-"""The documents that are made from records and from the matrix; `python -m bench.documents` writes them."""
+"""The generated documents: MIGRATION.md from records, docs/symptoms.md and docs/quick-fixes.md from symptoms,
+docs/matrix.md.
+
+Each has an English and a Chinese template in `templates/`. `make docs` writes them, by `python -m bench.documents`.
+"""
 
 from __future__ import annotations
 

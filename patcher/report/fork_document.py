@@ -1,4 +1,6 @@
-"""A fork's own MIGRATION.md, in both languages, and what became of it."""
+"""`docs --write`: the text of a fork's own MIGRATION.md in both languages, and whether each file was written, kept or
+foreign.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Edits made on a host, and what became of them here, for people and for programs."""
+"""The reports of `diff HOST` and `pull HOST`: edits made on a host as diffs, and how each merged here (or its
+conflict).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Jobs for people and for programs. What goes to programs is one object; all else is on standard error then."""
+"""The reports of `run` and `job`: start, status, usage of CPU and GPU, log, verdict, stop; and the exit code of a job.
+
+With `--format json` standard output gets one object, and all else goes to standard error.
+"""
 
 from __future__ import annotations
 
@@ -163,6 +166,7 @@ def exit_code(verdict: Verdict) -> int:
 
 
 def job_json(job: Job) -> dict[str, Any]:
+    """A job as JSON; `seconds` is its age, `size` the bytes of its log."""
     return {
         "id": job.id,
         "state": job.state,

@@ -1,4 +1,8 @@
-"""The matrix for people and for programs."""
+"""The report of `check --matrix`: a table of verl releases against releases of a package, releases that come out alike
+in one row.
+
+`ok` works as it is, `+2` works with two records, `x3` has three breaks left with the records applied.
+"""
 
 from __future__ import annotations
 
@@ -31,6 +35,7 @@ class Span:
 
     @property
     def shown(self) -> str:
+        """`0.11.1 – 0.14.0`, or the one release."""
         return self.first if self.first == self.last else f"{self.first} – {self.last}"
 
 
@@ -130,6 +135,7 @@ def matrix_json(matrix: Matrix) -> dict[str, Any]:
 
 
 def pair_json(cell: Cell) -> dict[str, Any]:
+    """One verl release on one release of the package: findings as `check` has them, and what repairs them."""
     state = cell.state
     return {
         "verl": cell.verl,

@@ -1,4 +1,9 @@
-"""The matrix as one self-contained page: a heat map whose cells open their findings."""
+"""The HTML page of `check --matrix`: a heat map of verl releases and releases of a package, whose cells open their
+findings.
+
+The page is one file without references. What its script needs is JSON in it (`page_data`): texts and findings that many
+cells share are there once, and cells refer to them by index.
+"""
 
 from __future__ import annotations
 

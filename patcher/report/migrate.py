@@ -1,4 +1,6 @@
-"""A migration as it goes, for people; and what it came to, for programs."""
+"""The report of `migrate`: a line for each step as it ends, what a dry run would send and change, the last line, and
+the JSON.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""The nodes of a cluster: a table with the odd ones marked, the checks below it, and both for programs."""
+"""The report and exit code of `--ray`: one row for each node of the cluster, what differs marked with `*`, and the
+checks.
+
+Exit code 3 where records cannot be applied on a node, so that none was written; 1 where a check fails, or
+a dry run would change something.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Outcomes of a plan as rows, as a sentence, and as the JSON of the contract."""
+"""Outcomes of records (pending, applied, drifted, not needed, …) as rows of a table, as a tally in one line, and as
+JSON.
+"""
 
 from __future__ import annotations
 
@@ -38,10 +40,12 @@ SKIPPED = "skipped"
 
 
 def label(kind: Kind | str, language: Language) -> str:
+    """The name of an outcome in the reader's language: `not needed`."""
     return show(kind.replace("-", " "), language)
 
 
 def kind_shown(outcome: RecordOutcome) -> str:
+    """The outcome as people see it, where a record that was left out is `skipped`."""
     return SKIPPED if outcome.skipped else outcome.kind
 
 

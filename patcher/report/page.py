@@ -1,4 +1,8 @@
-"""Pages: single files in English and Chinese that fetch nothing; and the diffs of Python in them."""
+"""Rendering of HTML pages: one self-contained file in English and Chinese, and the coloured diffs of Python code in it.
+
+A page loads nothing and its content security policy names its script and style sheet by hash. Texts have their secrets
+taken out and control characters written out before the template sees them; Jinja2 escapes HTML.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +31,7 @@ Both: TypeAlias = tuple[str, str]
 
 
 def both(text: object) -> Both:
+    """A phrase, or a text of the catalogue, in both languages."""
     return show(text, "en"), show(text, "zh")
 
 

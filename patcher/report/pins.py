@@ -1,4 +1,6 @@
-"""A change of pins for people, on one screen, and for programs."""
+"""The report of `pins`: what other versions would mean, as text for one screen, as JSON, Markdown, and the page of its
+check.
+"""
 
 from __future__ import annotations
 
@@ -94,6 +96,7 @@ def _markdown_table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def pins_json(done: Pins, session: Session) -> dict[str, Any]:
+    """The JSON of `pins`; `from` and `to` are versions by package."""
     return {
         "root": str(session.tree.root),
         "from": dict(done.before),

@@ -1,4 +1,6 @@
-"""What `record` proposes or has written, for people and for programs."""
+"""The report of `record`: the records that it proposes or has written, their diffs, and changes that no record can
+hold.
+"""
 
 from __future__ import annotations
 

@@ -37,6 +37,7 @@ def conditions(when: When, language: Language) -> str:
 
 
 def record_rows(records: Sequence[Record], language: Language) -> list[Row]:
+    """A row a record for `list`: id, whether it is off by default, title, version ranges, tags."""
     return [
         (
             Cell(record.id),
@@ -52,6 +53,7 @@ def record_rows(records: Sequence[Record], language: Language) -> list[Row]:
 
 
 def record_json(record: Record) -> dict[str, Any]:
+    """A record as `list` and `explain` give it to programs."""
     return {
         "id": record.id,
         "title": record.title,

@@ -31,6 +31,7 @@ def diff_of(shown: RenderedOnHost) -> str:
 
 
 def as_json(shown: RenderedOnHost, *, wrote: bool) -> dict[str, Any]:
+    """The JSON of `render`; `mode` is octal, `diff` empty where the file there is the same."""
     outcome = shown.written.outcome if shown.written is not None else None
     return {
         "host": shown.host,

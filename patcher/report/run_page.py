@@ -1,4 +1,6 @@
-"""A run on one page, to be sent on: verdict, phases, root and fixes, stacks, and the metrics of its last steps."""
+"""The HTML page of `diagnose --html` and `watch --html`: verdict, phases, root cause, fixes, stacks, metrics of the
+last steps.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""A check as SARIF 2.1.0, which code hosts show beside the lines."""
+"""`check --sarif`: the findings as SARIF 2.1.0, which code hosts show beside the lines of a pull request.
+
+A break is an `error`, what is inside a feature a `warning`, the rest a `note`; findings that the fork accepts are
+suppressed results. Fingerprints do not depend on line numbers.
+"""
 
 from __future__ import annotations
 

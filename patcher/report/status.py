@@ -1,4 +1,6 @@
-"""`status` for people and for programs."""
+"""The report of `status`: each record's outcome on this tree, edits that no record covers, and the next command; and of
+`trust`.
+"""
 
 from __future__ import annotations
 
@@ -62,6 +64,7 @@ def status_report(
 
 
 def status_json(status: RecordsStatus, beyond: Untried | None, session: Session) -> dict[str, Any]:
+    """The JSON of `status`; `unrecorded` are marked lines that no record covers."""
     step = after_status(session, status)
     return {
         "root": str(session.tree.root),

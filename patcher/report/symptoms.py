@@ -1,4 +1,4 @@
-"""Symptom records on a terminal or as JSON: the decision tree, the quick-fix card, and one record whole."""
+"""The report of `symptoms`: all known failures as a decision tree, as a card of quick fixes, or one of them in full."""
 
 from __future__ import annotations
 
@@ -72,6 +72,7 @@ def symptom_json(symptom: Symptom) -> dict[str, Any]:
 
 
 def words(symptom: Symptom, tongue: Language) -> Words:
+    """Title and cause in the reader's language."""
     return symptom.zh if tongue == "zh" else Words(symptom.title, symptom.cause)
 
 
@@ -81,6 +82,7 @@ def fixes(symptom: Symptom) -> tuple[tuple[Fix, Offer], ...]:
 
 
 def fix_text(offer: Offer, tongue: Language) -> str:
+    """What to do, in the reader's language."""
     return offer.zh if tongue == "zh" else offer.text
 
 

@@ -1,4 +1,8 @@
-"""The result of a watched run, and where the processes of the job stand."""
+"""The report and exit code of `watch`: state of the run, groups of processes by stack with the odd one, locks,
+diagnosis.
+
+Exit code 1 where the run failed or stalls, 130 where an interrupt left it running, else 0.
+"""
 
 from __future__ import annotations
 
@@ -73,6 +77,7 @@ def duration(seconds: float) -> Phrase:
 
 
 def phase_line(status: RunStatus, phase: Phase | None) -> Phrase:
+    """`rollout, 4 min 10 s (usual for this profile: 30–90 s; no new log line for 2 min 05 s)`."""
     low, high = (f"{seconds:.3g}" if seconds < 100 else f"{seconds:.0f}" for seconds in status.usual)
     spans = {"low": low, "high": high, "silent": duration(status.silent)}
     usual_time = phrase("usual for this profile: {low}–{high} s; no new log line for {silent}", **spans)

@@ -26,10 +26,12 @@ _LEVELS = 4
 
 
 def without_colours(text: str) -> View:
+    """The text without colour codes (ANSI sequences)."""
     return View(text, COLOURS, lambda _: "")
 
 
 def coloured(text: str) -> bool:
+    """Whether a text may hold colour codes."""
     return any(sign in text for sign in _MAY_COLOUR)
 
 

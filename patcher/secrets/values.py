@@ -170,6 +170,7 @@ def items(text: str, at: int, end: int) -> Iterator[Span]:
 
 
 def line_end(text: str, at: int) -> int:
+    """Where the line at `at` ends, without its newline."""
     end = text.find("\n", at)
     return end if end >= 0 else len(text)
 

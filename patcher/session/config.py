@@ -1,4 +1,9 @@
-"""The fork's own settings, `uky-patch.toml` at the tree's root: the one place that reads them."""
+"""The fork's own settings, `uky-patch.toml` at the tree's root: its keys, their defaults, and what is a mistake in
+them.
+
+All mistakes are reported at once, each with its line. Folders that it names (`patches`, `symptoms`) must lie in the
+tree.
+"""
 
 from __future__ import annotations
 

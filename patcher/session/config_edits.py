@@ -31,6 +31,7 @@ class ConfigChange:
 
     @property
     def texts(self) -> tuple[str, str]:
+        """Before and after, for a diff."""
         return (self.before or b"").decode(), self.after.decode()
 
     def write(self) -> None:
@@ -43,6 +44,7 @@ class ConfigChange:
             raise TreeError(phrase("{path}: cannot be written", path=self.place), cause=message_of(error)) from error
 
     def take_back(self) -> None:
+        """Put the file back as it was, where what was to follow has failed."""
         if self.after == (self.before or b""):
             return
         if self.before is None:

@@ -1,4 +1,9 @@
-"""Whether the ledger and the pre-images can be relied on, and whether they still belong to the files that are there."""
+"""Whether the ledger and the kept originals of patched files (pre-images) are damaged, stale, or of another verl
+release.
+
+Stale means that pip or git has put other files in place since: an upgrade of verl, or a switch of branches. Then an old
+original is never put over the new file: `apply` begins anew, or `apply --merge` takes the old edits out first.
+"""
 
 from __future__ import annotations
 
@@ -63,6 +68,7 @@ class PreImages:
         return (*_of_account(self.account), *_of_replaced(self.replaced))
 
     def as_json(self) -> dict[str, Any]:
+        """As the key `ledger` of the JSON of `status` and `apply`."""
         account, other = self.account, self.replaced
         return {
             "state": english(account.damage) if account.damage else "behind" if account.restored else "ok",

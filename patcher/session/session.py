@@ -116,6 +116,7 @@ class Session:
 
     @cached_property
     def environment(self) -> Environment:
+        """What is installed under the interpreter that trains, with the assumed versions before it."""
         if self.given_environment is not None:
             return self.given_environment
         return probe(self.python, self.tree.root, self.assume, named=self.config.python)
@@ -146,10 +147,12 @@ class Session:
 
     @property
     def versions(self) -> dict[str, str]:
+        """Versions by package, those assumed included."""
         return {name: item.version for name, item in self.environment.packages.items()}
 
     @cached_property
     def record_files(self) -> tuple[Path, ...]:
+        """The files of the shipped records, the fork's own, and those of `--patches`."""
         from patcher.records.load import record_files
 
         self._require_records()
@@ -168,6 +171,7 @@ class Session:
 
     @cached_property
     def records(self) -> tuple[Record, ...]:
+        """All records that count for this tree, parsed. Raises RecordError for mistakes in them."""
         from patcher.records.load import parse_files
 
         return parse_files(self.record_files, self.tree.package)
@@ -221,6 +225,7 @@ class Session:
         return Request(frozenset(ids), frozenset(tags), frozenset(enabled), disabled, frozenset(skip))
 
     def record(self, name: str) -> Record:
+        """The record with this id. Raises UsageError where there is none, with the nearest names."""
         self._known((name,))
         return next(record for record in self.records if record.id == name)
 

@@ -1,5 +1,5 @@
-"""How a command gets at a tree that other commands may write to: how long it waits for their lock, what it tells the
-user meanwhile, and how it reads the tree without their half-done changes.
+"""How a command gets at a tree that another command may be writing to: how long it waits for the lock (timeout), what
+it tells meanwhile, and how often it reads again (retry) until nothing was written between.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""With `--format json`: one object on standard output, valid UTF-8, on every path."""
+"""`--format json`: one JSON object on standard output, in valid UTF-8, whatever happens: NaN, broken names, late
+errors.
+"""
 
 from __future__ import annotations
 

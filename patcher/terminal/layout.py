@@ -1,8 +1,9 @@
-"""Lines within the width of a terminal, broken between words; the text of a label stays together.
+"""Line wrapping to the width of a terminal, between words; and truncation with an ellipsis (`shortened`).
 
 A name (`vllm.lora.lora_model`), a place (`run_debug.sh:12`) and an id stay whole; only where one is wider than the
 whole terminal does it go on in the next line, after a `/` or a `.`. Chinese goes on after any character, but no line
 begins with `，` or ends with `（`. A command stays on one line, or goes on with a backslash, so that it can be pasted.
+Where a line is a label and its text, further lines begin below the text.
 """
 
 from __future__ import annotations
@@ -102,6 +103,7 @@ class _Text:
 
 
 def is_wide(char: str) -> bool:
+    """Whether a character takes two columns, as Chinese ones do."""
     return unicodedata.east_asian_width(char) in "WF"
 
 

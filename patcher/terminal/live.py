@@ -1,4 +1,9 @@
-"""A job as it goes: phases and steps as they come."""
+"""The progress of a training job on the terminal: phases with their time and steps as they are reached in its log.
+
+    02:58  dataset ▸ actor 42 s ▸ rollout 91 s (usual: 30–90 s)
+
+On a terminal it is one line that changes; in a file or pipe, a line for each phase and step.
+"""
 
 from __future__ import annotations
 

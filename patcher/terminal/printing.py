@@ -84,6 +84,7 @@ def silent() -> Iterator[list[str]]:
 
 
 def is_silent() -> bool:
+    """Whether nothing is printed now: see `silent`."""
     return _NOTICES.get() is not None
 
 

@@ -1,4 +1,7 @@
-"""Progress on standard error, on a terminal only."""
+"""The progress of a long step, such as a download: one line on standard error that the next message replaces.
+
+Shown on a terminal only, and not where CI is set. With NO_COLOR or TERM=dumb, what takes more than 5 s is told once.
+"""
 
 from __future__ import annotations
 

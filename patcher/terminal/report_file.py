@@ -1,4 +1,8 @@
-"""A report in a file: where a page may be written, and the writing, whole or not at all."""
+"""Files that reports are written to (`--html`, `--markdown`, `--sarif`): what may be replaced there, and the atomic
+write.
+
+Only an earlier page or report of this tool is replaced; another file, a symlink or a missing folder is a UsageError.
+"""
 
 from __future__ import annotations
 

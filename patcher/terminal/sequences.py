@@ -43,4 +43,5 @@ def as_taken(code: str) -> str:
 
 
 def is_dumb() -> bool:
+    """Whether the terminal knows no sequences at all."""
     return os.environ.get("TERM") in ("dumb", "unknown")

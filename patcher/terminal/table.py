@@ -1,4 +1,7 @@
-"""Rows in columns; on a terminal that is too narrow for them each row stands over its text."""
+"""Tables: rows in aligned columns; on a terminal that is too narrow each row is stacked, its long cells below.
+
+A reason that three or more rows repeat is shown once above the table, and the rows refer to it: `[1]`.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +26,8 @@ _DIFFERING = "spec"
 
 @dataclass(frozen=True, slots=True)
 class Cell:
+    """One cell of a table."""
+
     text: str
     style: str = ""
     """A colour of `patcher.terminal.sequences.style`, `bold`, or empty."""

@@ -89,7 +89,7 @@ LARGEST = 64 << 20
 
 
 class LocalLog:
-    """A log by its path, or none; the job is the processes that write it, or those that were named."""
+    """A log by its path, or none: a `run_state.Source`. The job is the processes that write it, or those named."""
 
     def __init__(self, path: Path | None, started: float | None = None) -> None:
         self.name = str(path) if path is not None else ""

@@ -1,4 +1,7 @@
-"""The machines that have processes of the job: this one, a host over a connection, other nodes of a Ray cluster."""
+"""The machines that have processes of the job: this one, a host over ssh, other nodes of a Ray cluster.
+
+Each is a `Machine`, which answers two questions: what the processes have used so far (`pulse`), and their stacks.
+"""
 
 from __future__ import annotations
 

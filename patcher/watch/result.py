@@ -1,4 +1,4 @@
-"""The result of watching: the state of the run, the stacks of its processes, the diagnosis, and its JSON."""
+"""The result of `watch` as a value and as JSON: state of the run, groups of processes by stack, and the diagnosis."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ class Snapshot:
 
     @property
     def processes(self) -> tuple[Process, ...]:
+        """Those of all machines."""
         return tuple(process for one in self.taken for process in one.processes)
 
 
@@ -54,6 +55,7 @@ class WatchResult:
         return self.status.phase or (self.snapshot.phase if self.snapshot is not None else None)
 
     def as_json(self) -> dict[str, Any]:
+        """The JSON of `watch`; times in seconds, sizes in bytes."""
         status = self.status
         return {
             "phase": self.phase,

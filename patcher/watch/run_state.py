@@ -1,4 +1,5 @@
-"""How a run stands: its phase against the clock, signs of life in its log, what its processes do.
+"""When a run counts as slow or stalled: its phase against the clock (timeouts), signs of life in its log, what its
+processes do.
 
 When a phase is slow, and from when on it may hang, follows from what it usually takes in this profile. Usual is up to
 three minutes and hung from ten on, as experience with small runs has it; a phase that may usually take longer has the
@@ -62,6 +63,7 @@ class Activity:
 
     @property
     def still(self) -> bool:
+        """Whether nothing computes, reads or writes; False where that is not known."""
         return self.seconds > 0 and not self.reads and not self.busy
 
 
@@ -75,6 +77,7 @@ class UsageHistory:
         self.gpus: Sequence[Mapping[str, Any]] = ()
 
     def take(self, look: Mapping[str, Any]) -> Activity:
+        """Take one look. Returns what has been done over the last WINDOW seconds."""
         self.gpus = look.get("gpus") or self.gpus
         while len(self._looks) > 1 and self._looks[1]["at"] < look["at"] - WINDOW:
             self._looks.popleft()
@@ -262,10 +265,12 @@ class RunState:
 
     @property
     def phase(self) -> Phase | None:
+        """The phase by the log; None before the first one."""
         return self.milestones.phase
 
     @property
     def limits(self) -> Limits:
+        """What holds for the phase it is in."""
         return limits(self.profile, self.phase, self.steps)
 
     def take_line(self, line: Line, at: float) -> tuple[Milestone, ...]:

@@ -1,7 +1,9 @@
-"""The loop of `watch`: read lines as they come, look at the processes now and then, take stacks where the run stands.
+"""The loop of `watch`: read lines as they come, sample the processes now and then, take stacks where the run seems
+stalled.
 
 Where the state is `suspect`, stacks are taken a few times, some seconds apart. A run whose processes compute and are
-seen in ever other places goes on; one that stands in one and the same place has stalled.
+seen in ever other places goes on; one that stands in one and the same place has stalled. Against false alarms, a
+process that compiles or loads in one place is waited for longer (`COMPUTING`).
 """
 
 from __future__ import annotations

@@ -74,6 +74,7 @@ class Check:
 
 
 def say(message: Mapping[str, Any]) -> None:
+    """Write one message of the stream of verdicts: a line of JSON."""
     STREAM["verdicts"].write(json.dumps(message) + "\n")
     STREAM["verdicts"].flush()
 

@@ -36,10 +36,12 @@ class Progress:
         self._busy = 0
 
     def look(self) -> None:
+        """Take one sample of whether something runs or waits for a disk."""
         self._looks += 1
         self._busy += any(_stat(pid)[:1] in (["R"], ["D"]) for pid in below(self._pid))
 
     def at_work(self) -> bool:
+        """Whether it got on since the beginning: then it is slow and does not hang."""
         spent = max(0.1, time.monotonic() - self._began)
         cpu, reads = (now - then for now, then in zip(self._seen(), self._first))
         return cpu > SHARE * spent or self._busy > SHARE * self._looks or reads > READS * spent

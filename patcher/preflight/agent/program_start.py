@@ -40,11 +40,13 @@ class Sent(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
 
 
 def run(source: str, where: str, names: dict[str, Any]) -> None:
+    """Run source text so that tracebacks show its lines."""
     linecache.cache[where] = (len(source), None, source.splitlines(True), where)
     exec(compile(source, where, "exec"), names)  # noqa: S102
 
 
 def main() -> None:
+    """Read the job, run its parts one after another, and tell that all is done."""
     verdicts = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)

@@ -1,6 +1,8 @@
-"""Run check programs side by side, each until it ends or its time is up, and make a verdict of whatever happens.
+"""Run check programs side by side, each until it ends or its budget (timeout) is spent, and make a verdict of whatever
+happens.
 
-Where a program crashes or hangs, the stack that faulthandler wrote tells the place.
+Where a program crashes or hangs, the stack that faulthandler wrote tells the place. Every process that a program
+started is killed with it.
 """
 
 from __future__ import annotations

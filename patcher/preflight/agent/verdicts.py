@@ -1,4 +1,5 @@
-"""Verdicts for what a check program could not tell itself: overtime, a crash, an engine that did not start.
+"""Verdicts for what a check program could not tell itself: timeout, crash, signal, exit code, an engine that did not
+start.
 
 vLLM starts processes of its own, and each repeats the error of the one below: the first error in their output that is
 no consequence of another is the cause.
@@ -126,6 +127,7 @@ def verdict_of_exit(code: int, stack: str, output: str) -> Verdict:
 
 
 def not_started(python: str, error: OSError) -> Verdict:
+    """The interpreter itself cannot be started."""
     detail = phrase("{python} does not start: {why}", python=python, why=why(error))
     return _verdict("fail", detail, phrase("name the interpreter that trains"))
 

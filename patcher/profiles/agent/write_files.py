@@ -1,4 +1,8 @@
-"""Write rendered files into the tree, all in one request. What somebody edited since, or made by hand, stays."""
+"""Write rendered files into the tree of a host, all in one request (atomic replace). What somebody edited or made
+stays.
+
+A file is known as rendered by its hash line, or by its hash in `.uky-patch/host/rendered.json`.
+"""
 
 from __future__ import annotations
 

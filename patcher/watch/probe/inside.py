@@ -34,12 +34,14 @@ def models() -> list[Any]:
 
 
 def trainers() -> Iterator[Any]:
+    """Objects of classes that are called trainers, such as `RayPPOTrainer`."""
     for one in gc.get_objects():
         if "rainer" in type(one).__name__ and not isinstance(one, type) and hasattr(one, "__dict__"):
             yield one
 
 
 def gradients(_: dict[str, Any]) -> list[dict[str, Any]]:
+    """Of each model how many gradients there are, and which hold NaN or infinity."""
     import torch
 
     rows = []
@@ -59,6 +61,7 @@ def gradients(_: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def threads(_: dict[str, Any]) -> list[dict[str, Any]]:
+    """Each thread but this one, and the innermost line that it is in."""
     known = {one.ident: one for one in threading.enumerate()}
     rows = []
     for ident, frame in sys._current_frames().items():
@@ -72,6 +75,7 @@ def threads(_: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def loader(_: dict[str, Any]) -> list[dict[str, Any]]:
+    """DataLoaders: batch size, workers, rows, and which workers are alive."""
     rows = []
     for one in objects("torch.utils.data", "DataLoader"):
         iterators = objects("torch.utils.data.dataloader", "_MultiProcessingDataLoaderIter")
@@ -90,6 +94,7 @@ def loader(_: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def ranks(_: dict[str, Any]) -> list[dict[str, Any]]:
+    """Rank, world size and backend of this process."""
     row = {"host": os.uname().nodename, "pid": os.getpid(), "rank": os.environ.get("RANK")}
     row["world"] = os.environ.get("WORLD_SIZE")
     group = sys.modules.get("torch.distributed")
@@ -100,6 +105,7 @@ def ranks(_: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def step(_: dict[str, Any]) -> list[dict[str, Any]]:
+    """The step that each trainer is at."""
     return [
         {**ranks({})[0], "trainer": type(one).__name__, "step": int(getattr(one, name))}
         for one in trainers()
@@ -109,6 +115,7 @@ def step(_: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def clip(_: dict[str, Any]) -> list[dict[str, Any]]:
+    """The value that gradients are clipped at, by the trainer or its config."""
     found = [(one, getattr(one, "config", None)) for one in trainers()]
     return [
         {"of": type(one).__name__, "name": name, "value": _value(holder, name)}
@@ -120,6 +127,7 @@ def clip(_: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def rate(_: dict[str, Any]) -> list[dict[str, Any]]:
+    """Learning rate and weight decay of each parameter group."""
     return [
         {"optimizer": type(one).__name__, "group": number, "rate": group["lr"], "decay": group.get("weight_decay", 0)}
         for one in objects("torch.optim", "Optimizer")
@@ -128,6 +136,7 @@ def rate(_: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def memory(_: dict[str, Any]) -> list[dict[str, Any]]:
+    """Resident memory, and of each GPU what is allocated, reserved and free, in GB."""
     with open("/proc/self/status") as status:
         resident = next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
     rows: list[dict[str, Any]] = [{"of": "process", "allocated_gb": round(resident / 1e6, 3)}]
@@ -144,6 +153,7 @@ def memory(_: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def checkpoint(args: dict[str, Any]) -> list[dict[str, Any]]:
+    """The keys of a checkpoint file and what they hold. Nothing in it is run (`weights_only`)."""
     import torch
 
     held = torch.load(args["file"], map_location="cpu", weights_only=True, mmap=True)
@@ -153,6 +163,7 @@ def checkpoint(args: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def write_clip(args: dict[str, Any]) -> list[dict[str, Any]]:
+    """Clip the gradients of each model once."""
     import torch
 
     rows = []
@@ -163,6 +174,7 @@ def write_clip(args: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def write_empty_cache(_: dict[str, Any]) -> list[dict[str, Any]]:
+    """Collect garbage and give cached GPU memory back."""
     before = memory({})
     gc.collect()
     cuda = getattr(sys.modules.get("torch"), "cuda", None)
@@ -172,6 +184,7 @@ def write_empty_cache(_: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def write_checkpoint(args: dict[str, Any]) -> list[dict[str, Any]]:
+    """Save models and optimizers to a new file, whole or not at all. Not where a model is sharded over ranks."""
     import torch
 
     file = args["file"]
@@ -196,6 +209,7 @@ def write_checkpoint(args: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def write_rate(args: dict[str, Any]) -> list[dict[str, Any]]:
+    """Multiply the learning rate of every parameter group."""
     before = rate({})
     for one in objects("torch.optim", "Optimizer"):
         for group in one.param_groups:
@@ -204,6 +218,7 @@ def write_rate(args: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def write_all_reduce(_: dict[str, Any]) -> list[dict[str, Any]]:
+    """Sum the steps of all ranks: it hangs unless every rank joins."""
     import torch
     import torch.distributed as group
 

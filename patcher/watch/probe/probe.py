@@ -1,7 +1,7 @@
 """The entry of `uky-patch probe`: questions to live processes, and what is done to them on request, each with its risk.
 
 `Probe` asks one process through the `probing` program, which its job has in its environment; `inside` is the source
-that runs in it.
+that runs in it. Answers have a timeout of 60 s. A collective call is made only where all ranks are named.
 """
 
 from __future__ import annotations

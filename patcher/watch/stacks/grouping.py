@@ -1,4 +1,6 @@
-"""Processes by where they stand, and the odd ones among those that should stand together."""
+"""Processes grouped by where their stacks stand, and the odd ones: the rank that is elsewhere while all others wait for
+it.
+"""
 
 from __future__ import annotations
 
@@ -32,10 +34,12 @@ class Group:
 
     @property
     def role(self) -> Role:
+        """What all of them are of the job."""
         return self.processes[0].role
 
     @property
     def ranks(self) -> tuple[int, ...]:
+        """Their ranks, sorted; empty where none is known."""
         return tuple(sorted({one.rank.number for one in self.processes if one.rank.number is not None}))
 
     @property
@@ -68,6 +72,7 @@ class ProcessGroups:
 
     @property
     def odd(self) -> tuple[Group, ...]:
+        """The groups that hold the others up, or stand apart."""
         return tuple(group for group in self.groups if group.odd)
 
 

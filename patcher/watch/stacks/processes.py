@@ -26,6 +26,7 @@ class Frame:
 
     @property
     def place(self) -> str:
+        """`verl/trainer/main_ppo.py:main`."""
         return f"{self.path}:{self.function}"
 
     @property
@@ -78,10 +79,12 @@ class Process:
 
     @property
     def main(self) -> Thread | None:
+        """The main thread; None where no stack was taken."""
         return next((thread for thread in self.threads if thread.main), None)
 
     @property
     def stopped(self) -> bool:
+        """Whether a signal has stopped it (SIGSTOP, a debugger)."""
         return self.state in ("T", "t")
 
 

@@ -1,4 +1,4 @@
-"""Read the agent's answer to `stacks` as processes with their threads, and give each its role and rank."""
+"""The agent's answer to `stacks` as processes, each with its threads, role (rank, engine, loader, …) and rank."""
 
 from __future__ import annotations
 

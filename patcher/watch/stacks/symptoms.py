@@ -1,4 +1,7 @@
-"""Symptoms by where processes stand, and the diagnosis of a stalled run with what its stacks show."""
+"""Symptoms that are found in stacks instead of a log: the record's patterns are searched in frames, `path:function`.
+
+For a stalled run they come before what the log says: the stack of a hanging process tells more than its last words.
+"""
 
 from __future__ import annotations
 

@@ -44,6 +44,7 @@ def data_file(given: str | None, found: dict[str, str]) -> str | None:
 
 
 def validate_paths(check: Check, found: dict[str, str]) -> None:
+    """Call the fork's own `validate_paths()`, which may raise, or return what is wrong."""
     count = len(found)
     function: Any = getattr(sys.modules["git_ignore"], "validate_paths", None)
     if function is None:
@@ -191,6 +192,7 @@ def damage(path: str) -> str:
 
 
 def weight_files(folder: str) -> list[str]:
+    """The names of the weight files, by the index where there is one."""
     index = os.path.join(folder, "model.safetensors.index.json")
     if os.path.exists(index):
         with open(index, encoding="utf-8") as file:

@@ -87,6 +87,7 @@ def _fail_on_gpu(check: Check, torch: Any, index: int, error: RuntimeError) -> N
 
 
 def judge_torch(check: Check, torch: Any) -> None:
+    """Whether torch is built for a CUDA that the driver supports."""
     built = torch.version.cuda
     driver = ARGS.get("cuda")
     passed = phrase("{version}, from {place}", version=torch.__version__, place=os.path.dirname(torch.__file__))
@@ -144,6 +145,7 @@ def requirement_parser() -> Any:
 
 
 def distribution(name: str) -> metadata.Distribution | None:
+    """The metadata of an installed package; None where it is not there."""
     try:
         return metadata.distribution(name)
     except metadata.PackageNotFoundError:
@@ -194,6 +196,7 @@ MODULE_SOURCE = "#include <Python.h>\nint cuInit(unsigned);\nint go(void) { retu
 
 
 def triton_release() -> tuple[int, ...] | None:
+    """Major and minor version of Triton; None where it is not installed."""
     for name in ("triton", "pytorch-triton"):
         try:
             return tuple(int(part) for part in re.findall(r"\d+", metadata.version(name))[:2])
@@ -232,6 +235,7 @@ def link_error(compiler: str, places: list[str], library: str) -> str:
 
 
 def linker_fix(message: str, triton: tuple[int, ...]) -> Message:
+    """What to do about an error of the linker."""
     if "Python.h" in message:
         return phrase("install Python's headers: apt-get install python3-dev, or conda's python")
     if triton < LINKS_DRIVER_FROM:

@@ -50,6 +50,7 @@ def running() -> tuple[str, str]:
 
 
 def answers(address: str) -> bool:
+    """Whether anybody listens at `host:port`, within 2 s."""
     host, _, port = address.rpartition(":")
     try:
         with socket.create_connection((host.rpartition("/")[2], int(port)), timeout=2):
@@ -59,6 +60,7 @@ def answers(address: str) -> bool:
 
 
 def foreign(source: str) -> bool:
+    """Whether the running cluster that `source` names is of another user."""
     return source == CURRENT and os.stat(source).st_uid != os.getuid()
 
 
@@ -94,6 +96,7 @@ def about_workers(check: Check, worker: dict[str, Any], cluster: bool) -> None:
 
 
 def check_workers() -> None:
+    """A task in a Ray worker, and whether the worker sees the run script's variables and this tree's verl."""
     with Check("ray", fix=ONE_BY_ONE) as check:
         try:
             ray = importlib.import_module("ray")
@@ -116,6 +119,7 @@ def check_workers() -> None:
 
 
 def report(check: Check, ray: Any, address: str, source: str, joined: bool) -> None:
+    """The verdict about the cluster that was joined or started."""
     version = ray.__version__
     if joined:
         template = "{version}; a task ran in the cluster at {address} ({source}), which the job joins"
