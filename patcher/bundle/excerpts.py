@@ -31,6 +31,7 @@ _TAIL = 8 << 20
 _BLOCK = 1 << 20
 """Bytes that are read at once; a line that is longer is not held whole."""
 _BEGIN = "Traceback (most recent call last)"
+# `+ python3 -m verl.trainer.main_ppo`, `++ env X=1 torchrun …`: `set -x` puts a `+` for each level of shells.
 _RUN = re.compile(
     r"^\++ ?(?P<command>(?:exec |nohup |env (?:\S+=\S* )*|[A-Z_]+=\S* )*(?:\S*/)?"
     r"(?:python3?(?:\.\d+)?|torchrun|accelerate|deepspeed|srun|ray|uv run|bash|sh)\s.+)$"

@@ -123,6 +123,7 @@ def run(arguments: Sequence[str | os.PathLike[str]] | None = None) -> int:
     With `--format json` standard output gets one object, whatever happens.
     """
     given = sys.argv[1:] if arguments is None else [os.fspath(argument) for argument in arguments]
+    # The option is looked for before click reads the command line: a mistake there must be reported as JSON too.
     if not interrupt.asks_for_json(given):
         code, _ = _outcome(given)
         return code

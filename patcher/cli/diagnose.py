@@ -17,6 +17,8 @@ from patcher.i18n import phrase
 from patcher.session.session import Session
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from patcher.diagnose.diagnosis import Diagnosis
 
 
@@ -50,19 +52,22 @@ def command(
         if job is not None:
             raise UsageError(phrase("--job names a job of a host, and a log was given"))
         found = diagnose(session, target, against)
-        _write_page(place, found, target)
+        write_page(place, found, target, ["diagnose", target])
         print_report(diagnosis_report(found, session.output, target, columns=terminal_columns()))
         return ExitCode.CLEAN if found.clean else ExitCode.FINDINGS
     with explain_unknown_host(session, subject, "uky-patch diagnose"):
         of_job = diagnose_job(session, subject.host, job, against)
     found = of_job.diagnosis
-    _write_page(place, found, target)
+    write_page(place, found, target, ["diagnose", target])
     job_fields = {"host": subject.host.name, **job_json(of_job.job)}
     print_report(diagnosis_report(found, session.output, target, job_fields, columns=terminal_columns()))
     return ExitCode.CLEAN if found.clean else ExitCode.FINDINGS
 
 
-def _write_page(place: Path | None, found: Diagnosis, target: str) -> None:
+def write_page(
+    place: Path | None, found: Diagnosis, log: str, words: Sequence[str], stacks: Sequence[Mapping[str, Any]] = ()
+) -> None:
+    """Write the page of a run, where one was asked for. `words`: the command that made it, without --html."""
     if place is None:
         return
     from datetime import date
@@ -70,5 +75,5 @@ def _write_page(place: Path | None, found: Diagnosis, target: str) -> None:
     from patcher.report.run_page import run_page
     from patcher.terminal.report_file import write_whole
 
-    command_line = shlex.join(["uky-patch", "diagnose", target, "--html", str(place)])
-    write_whole(place, run_page(found, log=target, command=command_line, date=date.today().isoformat()))
+    command_line, today = shlex.join(["uky-patch", *words, "--html", str(place)]), date.today().isoformat()
+    write_whole(place, run_page(found, log=log, command=command_line, date=today, stacks=stacks))

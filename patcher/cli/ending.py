@@ -58,7 +58,8 @@ def as_error(error: BaseException) -> UkyError:
         return _usage(error)
     if _was_interrupted(error) or (click is not None and isinstance(error, click.Abort)):
         return InterruptedByUserError("interrupted")
-    if isinstance(error, OSError) and _is_of_the_machine(error):
+    # An OSError of a library, without a number, was not raised by the operating system: it is a bug.
+    if isinstance(error, OSError) and isinstance(error.errno, int):
         return _machine(error)
     if os.environ.get(TRACEBACK):
         raise error
@@ -67,6 +68,8 @@ def as_error(error: BaseException) -> UkyError:
 
 def bug(error: BaseException) -> BugError:
     """Write the traceback where only this user can read it, and say where."""
+    import shlex
+
     from patcher.cli.bug import place_of, write
 
     place, file = place_of(error), write(error)
@@ -75,7 +78,7 @@ def bug(error: BaseException) -> BugError:
         advice = phrase("Please report it with: {command}", command="uky-patch bundle")
     else:
         cause = phrase("{kind} at {place}; its traceback is in {file}", kind=place[0], place=place[1], file=file)
-        advice = phrase("Please report it with: {command}", command=f"uky-patch bundle {_quoted(file)}")
+        advice = phrase("Please report it with: {command}", command=f"uky-patch bundle {shlex.quote(file)}")
     return BugError(phrase("this is a bug of uky-patch"), cause=cause, advice=advice)
 
 
@@ -147,11 +150,6 @@ def _was_interrupted(error: BaseException | None) -> bool:
     return False
 
 
-def _is_of_the_machine(error: OSError) -> bool:
-    """Whether the operating system raised it. An `OSError` of a library, without a number, is a bug."""
-    return isinstance(error.errno, int)
-
-
 def _machine(error: OSError) -> MachineError:
     """A refusal of the operating system that no part of the command expected.
 
@@ -172,9 +170,3 @@ def _machine(error: OSError) -> MachineError:
     name = os.fsdecode(error.filename) if isinstance(error.filename, bytes | str | os.PathLike) else str(error.filename)
     reason = listed(error.strerror or str(error))
     return MachineError(phrase("{path}: cannot be used", path=name), cause=reason)
-
-
-def _quoted(file: str) -> str:
-    import shlex
-
-    return shlex.quote(file)

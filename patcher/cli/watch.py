@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,11 +63,12 @@ def command(
     """
     from contextlib import ExitStack
 
+    from patcher.cli.diagnose import write_page
     from patcher.diagnose.log_files import explain_unknown_host, log_or_host
     from patcher.diagnose.log_stream import STANDARD_INPUT
     from patcher.report.watch import exit_code, watch_report
     from patcher.terminal.document import print_report
-    from patcher.terminal.report_file import page_file, write_whole
+    from patcher.terminal.report_file import page_file
     from patcher.watch.watch import WatchRequest, watch
 
     place = page_file(html)
@@ -101,16 +101,9 @@ def command(
         report = watch(session, asked, watching.listener)
     watching.end()
     if place is not None:
-        from datetime import date
-
-        from patcher.report.run_page import run_page
-
-        named = " ".join(targets) or f"pid {pid}"
         stacks = report.as_json()["stacks"]
         groups = stacks["groups"] if stacks is not None else ()
-        line = shlex.join(["uky-patch", "watch", *targets, "--html", str(place)])
-        today = date.today().isoformat()
-        write_whole(place, run_page(report.diagnosis, log=named, command=line, date=today, stacks=groups))
+        write_page(place, report.diagnosis, " ".join(targets) or f"pid {pid}", ["watch", *targets], groups)
     print_report(watch_report(report, session.output))
     return exit_code(report)
 

@@ -57,6 +57,7 @@ def forks_own(root: Path) -> ForksOwn:
             tree = parse(text)
         except (OSError, ValueError, UnreadableError):
             continue
+        # What this tool has rendered itself is no wish of the fork's: its paths would never change again.
         if not is_untouched(text):
             found = _both(found, _read(text, tree))
     return found

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
@@ -18,7 +19,7 @@ from patcher.diagnose.symptom_tree import sample_line, symptom_tree
 from patcher.i18n import Language, show
 from patcher.records.model import Record
 from patcher.records.settings import Override, Reasons, Setting
-from patcher.records.symptoms import Symptom, Words
+from patcher.records.symptoms import Symptom
 from patcher.report.matrix import mark, mark_as_is, missing_lines, spans
 from patcher.report.records import conditions, text_of
 from patcher.report.symptoms import fix_conditions, fix_text, fixes, words
@@ -46,28 +47,6 @@ class RecordEntry:
     """Each file with its edits in words."""
 
 
-@dataclass(frozen=True, slots=True)
-class SettingRow:
-    """One variable as the document shows it; `cells` are for the columns of vLLM versions, in order."""
-
-    setting: Setting
-    reason: str
-    instead: str
-    conditions: str
-    cells: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
-class OverrideRow:
-    """One hydra override of run scripts as the document shows it."""
-
-    override: Override
-    text: str
-    """As the command line has it."""
-    reason: str
-    conditions: str
-
-
 def record_document(name: str, records: Sequence[Record], settings: Sequence[Setting]) -> str:
     """The text of the document `name`. Pure but for reading its template."""
     template, language = RECORD_DOCUMENTS[name]
@@ -93,7 +72,8 @@ def vllm_columns(settings: Sequence[Setting]) -> list[tuple[str, Version]]:
     return [(f"<{bounds[0]}", Version("0")), *inner, (f">={bounds[-1]}", bounds[-1])]
 
 
-def _row(setting: Setting, columns: Sequence[tuple[str, Version]], language: Language) -> SettingRow:
+def _row(setting: Setting, columns: Sequence[tuple[str, Version]], language: Language) -> dict[str, Any]:
+    """One variable for the template; `cells` are for the columns of vLLM versions, in order."""
     reasons: Reasons = setting.zh if language == "zh" and setting.zh is not None else setting.reasons
     needed = SpecifierSet(setting.when.get("vllm", ""))
     everyday = setting.value if set(setting.profiles) - {"fault"} else None
@@ -101,15 +81,17 @@ def _row(setting: Setting, columns: Sequence[tuple[str, Version]], language: Lan
     ignored = show("ignored", language)
     cells = [used if setting.reader != "nothing" and needed.contains(version) else ignored for _, version in columns]
     when = ", ".join(f"{name} {specifier}" for name, specifier in setting.when.items())
-    return SettingRow(setting, reasons.reason, reasons.instead, when, cells)
+    texts = {"reason": reasons.reason, "instead": reasons.instead}
+    return {"setting": setting, **texts, "conditions": when, "cells": cells}
 
 
-def _override_row(item: Override, setting: Setting, language: Language) -> OverrideRow:
+def _override_row(item: Override, setting: Setting, language: Language) -> dict[str, Any]:
+    """One hydra override of run scripts for the template; `text` is as the command line has it."""
     reasons = setting.zh if language == "zh" and setting.zh is not None else setting.reasons
     when = [f"{name} {specifier}" for name, specifier in item.when.items()]
     when += [f"{show('without', language)} {name}" for name in item.absent]
     text = f"{'+' if item.add else ''}{item.key}={item.value}"
-    return OverrideRow(item, text, reasons.reason, show(", ", language).join(when))
+    return {"override": item, "text": text, "reason": reasons.reason, "conditions": show(", ", language).join(when)}
 
 
 def _subjects(records: Sequence[Record], language: Language) -> dict[str, list[RecordEntry]]:
@@ -148,25 +130,6 @@ SYMPTOM_DOCUMENTS: Mapping[str, tuple[str, Language]] = {
 """Each document's template and language."""
 
 
-@dataclass(frozen=True, slots=True)
-class Advice:
-    """One fix as the documents show it."""
-
-    text: str
-    commands: Sequence[str]
-    conditions: str
-
-
-@dataclass(frozen=True, slots=True)
-class SymptomEntry:
-    """One symptom as the documents show it."""
-
-    symptom: Symptom
-    words: Words
-    seen: str
-    fixes: Sequence[Advice]
-
-
 def symptom_document(name: str, symptoms: Sequence[Symptom]) -> str:
     """The text of the document `name`. Pure but for reading its template."""
     template, language = SYMPTOM_DOCUMENTS[name]
@@ -186,12 +149,17 @@ def symptom_document(name: str, symptoms: Sequence[Symptom]) -> str:
     return engine.get_template(template).render(branches=branches, count=len(symptoms)).rstrip("\n") + "\n"
 
 
-def _symptom_entry(symptom: Symptom, language: Language) -> SymptomEntry:
+def _symptom_entry(symptom: Symptom, language: Language) -> dict[str, Any]:
+    """One symptom for the templates; `seen` is the line to look for."""
     advice = [
-        Advice(fix_text(offer, language), offer.commands, fix_conditions(fix, language))
+        {
+            "text": fix_text(offer, language),
+            "commands": offer.commands,
+            "conditions": fix_conditions(fix, language),
+        }
         for fix, offer in fixes(symptom)
     ]
-    return SymptomEntry(symptom, words(symptom, language), sample_line(symptom), advice)
+    return {"symptom": symptom, "words": words(symptom, language), "seen": sample_line(symptom), "fixes": advice}
 
 
 def _code(text: str) -> str:

@@ -239,5 +239,6 @@ def _tmux(host: Host, job: Job) -> str:
     shell = ["ssh", *port, "-t", host.target] if host.target else []
     if not host.via:
         return shlex.join([*shell, inner])
+    # `docker exec -i box sh` becomes `docker exec -it box sh -c …`: tmux needs a terminal.
     client = [*("-it" if word == "-i" else word for word in host.via), "sh", "-c", inner]
     return shlex.join([*shell, shlex.join(client)] if shell else client)

@@ -228,6 +228,7 @@ def _unread(processes: Sequence[Process]) -> list[Phrase]:
     for why, count in Counter(one.closed for one in python).items():
         reason, help_ = _CLOSED[why]
         detail = next((text for one in python if one.closed == why for _, text in one.failed), "")
+        # Nothing forbids it, and py-spy is there but failed: its own words say more than advice to install it.
         if why == "" and detail:
             reason, help_ = phrase("py-spy answered: {text}", text=detail), NOTHING  # type: ignore[assignment]
         template = "{count} {count:process|processes} known from the kernel alone: {reason}. {help}"

@@ -85,6 +85,7 @@ def listed_in(text: str, key: str, items: Sequence[str], path: str) -> str:
         return text
     wanted = {**data, key: [*listed, *missing]}
     names = ", ".join(f'"{name}"' for name in missing)
+    # What each way to write it means is read back: a layout that nobody foresaw is refused, not broken.
     for candidate in _in_list(text, key, missing) if key in data else _as_line(text, f"{key} = [{names}]"):
         if decode(candidate, Path(path)) == wanted:
             return candidate

@@ -99,6 +99,8 @@ def find_replaced(session: Session, ledger: Ledger) -> Replaced:
     }
     if not odd:
         return Replaced()
+    # A file that is neither patched nor original was edited by hand, or is of another release or commit. Git and pip
+    # tell which: what they have delivered is no edit.
     from patcher.git.delivered import delivered  # Not for `status` from its note.
 
     now = release_of(session)

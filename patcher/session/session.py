@@ -94,20 +94,22 @@ class Session:
 
     @cached_property
     def _tree(self) -> Tree | None:
-        tree = self._found()
-        if tree is not None:
-            search_only_outside(tree.root)
+        tree = self._named_tree()
+        if tree is None:
+            installed = probe(self.python, None, {}).packages.get("verl")
+            if installed is None or installed.location is None:
+                return None
+            tree = Tree.open(installed.location.parent)
+        search_only_outside(tree.root)
         return tree
 
-    def _found(self) -> Tree | None:
+    def _named_tree(self) -> Tree | None:
+        """The tree of `--root`, else the one at or above this folder."""
         if self.root_option is not None:
             return Tree.open(self.root_option)
         with contextlib.suppress(UsageError):
             return Tree.find(Path.cwd())
-        installed = probe(self.python, None, {}).packages.get("verl")
-        return (
-            Tree.open(installed.location.parent) if installed is not None and installed.location is not None else None
-        )
+        return None
 
     @cached_property
     def config(self) -> settings.Config:
@@ -190,11 +192,7 @@ class Session:
     @property
     def has_tree_at_hand(self) -> bool:
         """Whether a verl tree is named or around this folder; the installed one does not count."""
-        if self.root_option is not None:
-            return True
-        with contextlib.suppress(UsageError):
-            return Tree.find(Path.cwd()) is not None
-        return False
+        return self.root_option is not None or self._named_tree() is not None
 
     @cached_property
     def symptoms(self) -> tuple[Symptom, ...]:

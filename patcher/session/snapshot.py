@@ -112,6 +112,7 @@ def read_snapshot(
             states[path] = FileState(path, None, None, lost and tampering != "merge")
             continue
         sources[path] = source
+        # `ours`: as the records left it. Neither that nor the original: somebody changed it since (tampered).
         ours = known is not None and source.sha256 == known.patched
         changed = known is not None and source.sha256 not in (known.patched, known.original)
         if changed:

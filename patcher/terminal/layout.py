@@ -22,6 +22,7 @@ _BESIDE = 0.4
 _FAR = 0.75
 """The part of the columns in which a gap ends a label; further on it is in the text."""
 _GAP = re.compile(r"(?<=\S) {2,}(?=\S)")
+# Where a name that is wider than the terminal may be cut: `verl/`, `workers/`, `utils.`, `py`.
 _PARTS = re.compile(r"[^/.,=]*[/.,=]+|[^/.,=]+")
 _ENDS = (";0m", "p")
 """What ends a sequence that changes a text."""
@@ -41,6 +42,7 @@ _NUMBER = re.compile(r"\d[\d.]*\w*[,.)]?|\+\d+|\[\d+\]")
 """What stays with the word before it: `vllm 0.20.2`, `utils.py:12 +3`, `text [1]`."""
 _NAME = 40
 """The longest name that keeps its number on its line. Set by hand: half a line of 80 columns."""
+# A word of ASCII, or a single other character: Chinese may be broken after any.
 _PIECE = re.compile(r"[!-~]+|\S")
 
 

@@ -105,6 +105,7 @@ def _below(rows: Sequence[Row], indent: int, columns: int, headed: bool) -> Iter
         return
     count = max(map(len, rows))
     widest = [max((width(row[index].text) for row in rows if index < len(row)), default=0) for index in range(count)]
+    # Columns up to the first long one (or the last one) stay side by side: `pending  vllm-log-requests  utils.py:12`.
     first = next((index for index in range(1, count) if widest[index] > _LONG or index == count - 1), 1)
     first = max(first, min(2, count - 1))
     heads = plain([row[:first] for row in rows], indent=indent)

@@ -34,7 +34,6 @@ class HostLog:
         self._lasting = lasting
         self._state: RunState | None = None
         self._reading = LogReader(job, host, JobListener(line=self._on_line, piece=self._on_piece), 0)
-        self._verdict: Verdict | None = None
         self._synchronised_at = time.monotonic() - job.seconds
 
     @property

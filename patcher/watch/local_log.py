@@ -100,7 +100,6 @@ class LocalLog:
         self._folder = path.parent if path is not None and (path.parent / "job.json").is_file() else None
         self._job: Mapping[str, Any] = (read_json(str(self._folder / "job.json")) or {}) if self._folder else {}
         self._started = self._job.get("started") or started
-        self._known = self._started is not None
         self._members: int | None = None
         self._seen = False
         self._named = path is None
@@ -224,12 +223,15 @@ class LocalLog:
         except OSError:
             return
         now = os.fstat(self._log.fileno())
-        if (there.st_dev, there.st_ino) != (now.st_dev, now.st_ino):
+        if (there.st_dev, there.st_ino) != (
+            now.st_dev,
+            now.st_ino,
+        ):  # Rotated: the rest of the old file, then the new one.
             self._take(state)
             self.close()
             self._open()
             self._take(state)
-        elif there.st_size < self._offset:
+        elif there.st_size < self._offset:  # Truncated: `> run.log`.
             self._offset, self._lines = 0, Lines()
             self._log.seek(0)
             self._take(state)

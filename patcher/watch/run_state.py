@@ -188,7 +188,6 @@ class LogActivity:
         """The progress bar that is the last in it."""
         self.moved = 0.0
         """When that bar last changed."""
-        self.last = ""
         self._seen: deque[str] = deque(maxlen=_SAME)
         self._reported: deque[str] = deque(maxlen=_SAME)
 
@@ -198,7 +197,7 @@ class LogActivity:
         if not text:
             return False
         is_bar = _BAR.search(text) is not None
-        self.last = text
+        # `12:00:03 retrying` and `12:00:08 retrying` are one message; of a progress bar the numbers are what moves.
         message = text if is_bar else _TIMES.sub("", text)
         new = message not in self._seen
         if new:
@@ -321,6 +320,7 @@ class RunState:
         limit = self.given if self.given is not None else held.hung
         reason = self._reason(now, seconds, silent, held)
         pace: Pace = "suspect" if reason is not None else "slow" if seconds > held.usual[1] else "normal"
+        # Weights or data are being read: slow, but no hang. Computing proves nothing: NCCL polls while it waits.
         if pace == "suspect" and self.activity.reads:
             pace = "slow"
         shown = FLOOR if reason == "bar" else held.still if reason == "still" else limit

@@ -189,6 +189,7 @@ class Watcher:
             return None
         snapshot = self.snapshot()
         busy = self.state.activity.busy
+        # Where nothing computes it is a stall. What computes may only poll: see whether its frames change.
         if busy and status.over < MOVING:
             goes_on, snapshot = self._goes_on(snapshot, busy)
             status = self.state.status(self.source.now())

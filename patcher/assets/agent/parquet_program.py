@@ -97,6 +97,7 @@ def shorten(value: Any, depth: int = 0) -> Any:
 
 
 if __name__ == "__main__":
+    # The answer goes to what was standard output; from here on libraries that print reach standard error.
     with os.fdopen(os.dup(1), "w", encoding="ascii") as out:
         os.dup2(2, 1)
         json.dump(answer(json.loads(sys.argv[1])), out)

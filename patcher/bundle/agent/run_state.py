@@ -180,6 +180,7 @@ def _started_as(job: dict[str, Any] | None, mine: list[Process]) -> str:
     """The whole command line: of the job, else of the first Python that writes the log."""
     trains = next((process for process in mine if _trains(process)), None)
     parts = _words(trains.pid) if trains is not None else []
+    # The job's own command is the script; what the script has made of it is the command line of the Python below.
     if job is not None and job.get("argv"):
         order = " ".join(shlex.quote(word) for word in job["argv"])
         return order + ("\n" + " ".join(shlex.quote(word) for word in parts) if parts else "")

@@ -234,6 +234,7 @@ class _Running:
             self._finish(self._overdue())
 
     def _left_early(self, code: int) -> Verdict:
+        # SIGUSR1 kills a program that has not installed its handler yet: it was still starting when its time was up.
         if code < 0 and self._asked:
             return self._overdue()
         output = self._tail.decode("utf-8", "replace")

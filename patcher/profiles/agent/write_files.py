@@ -134,7 +134,10 @@ def _write(root: str, found: list[dict[str, Any]], hashes: dict[str, Any]) -> No
             if one["outcome"] in ("written", "updated", "unchanged"):
                 known[one["path"]] = _sha(one["content"])
         if known != hashes:
-            _save_hashes(root, known)
+            os.makedirs(os.path.dirname(beside), 0o700, exist_ok=True)
+            text = json.dumps(known, indent=1, sort_keys=True) + "\n"
+            place = os.path.join(root, _HASHES)
+            files.write_whole_file(place, text.encode("ascii"), mode=0o600, draft=f"{place}.new")
     except OSError as error:
         for temporary, _ in staged:
             try:
@@ -156,14 +159,6 @@ def _stage(temporary: str, content: bytes, mode: int) -> None:
         os.fchmod(file.fileno(), mode)
         file.flush()
         os.fsync(file.fileno())
-
-
-def _save_hashes(root: str, hashes: dict[str, Any]) -> None:
-    place = os.path.join(root, _HASHES)
-    os.makedirs(os.path.dirname(place), 0o700, exist_ok=True)
-    temporary = f"{place}.new"
-    _stage(temporary, json.dumps(hashes, indent=1, sort_keys=True).encode("ascii") + b"\n", 0o600)
-    os.replace(temporary, place)
 
 
 def _place(root: str, path: str) -> str:

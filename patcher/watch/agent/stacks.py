@@ -43,6 +43,7 @@ def dump_by_hook(process: Process, folder: str | None) -> tuple[str, str]:
         before = os.stat(path).st_size
     except OSError:
         return "", "no hook"
+    # A process that does not catch the signal would be killed by it; by its start, no other process has got its number.
     bit = 1 << (SIGNAL - 1)
     caught, blocked = processes.signals(process.pid)
     if not caught & bit or blocked & bit or start_of(process.pid) != process.start:

@@ -77,6 +77,7 @@ def telling_frames(frames: Sequence[Frame]) -> tuple[Frame, ...]:
     first = next(iter(frames), None)
     if not own:
         return tuple(frames[:TELLING])
+    # `python -m` runs everything through runpy.py, so it says nothing of how a process waits.
     if first is not None and first.library and first.path != "runpy.py":
         return (outermost_call(frames), *own[: TELLING - 1])
     return tuple(own[:TELLING])
@@ -118,10 +119,9 @@ SPECIFIC: tuple[Entry, ...] = (
     (r"filelock/\S*:(acquire|_acquire)", "waits-lock", phrase("waits for a file lock")),
     (r"datasets/\S*:(download_and_prepare|_prepare_split\w*)", "works", phrase("prepares a data set")),
     (r"huggingface_hub/|transformers/utils/hub\.py:", "works", phrase("fetches files of a model or data set")),
-    (r"torch/utils/cpp_extension\.py:|torch/utils/_cpp_extension", "works", phrase("compiles a kernel")),
-    (r"triton/(compiler|runtime|backends)/", "works", phrase("compiles a kernel")),
     (
-        r"torch/_inductor/|torch/_dynamo/convert_frame|flashinfer/jit/|deep_gemm/jit",
+        r"torch/utils/cpp_extension\.py:|torch/utils/_cpp_extension|triton/(compiler|runtime|backends)/"
+        r"|torch/_inductor/|torch/_dynamo/convert_frame|flashinfer/jit/|deep_gemm/jit",
         "works",
         phrase("compiles a kernel"),
     ),
@@ -244,6 +244,7 @@ def meaning_of(frames: Sequence[Frame]) -> FrameMeaning | None:
     if any(frame.path.startswith("importlib") for frame in frames[:_NEAR]):
         return FrameMeaning("works", phrase("imports modules"))
     call = [outermost_call(frames)] if frames else []
+    # `queue.Queue.get` waits in `threading.Condition.wait`: the outer call says more, so it is looked up first.
     for table, looked in ((_SPECIFIC, frames[:_NEAR]), (_GENERAL, (*call, *frames[:_NEAR]))):
         for frame in looked:
             if (found := _found(table, frame)) is not None:

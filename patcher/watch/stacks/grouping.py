@@ -5,7 +5,7 @@ it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from patcher.i18n import NOTHING, Phrase, Phrases, phrase
 from patcher.watch.stacks.frame_meaning import (
@@ -121,7 +121,7 @@ def _with_oddness(group: Group, groups: Sequence[Group], absent: tuple[int, ...]
     odd = _oddness(group, [other for other in groups if other.role == group.role and other is not group], absent)
     if holders & set(group.pids):
         odd = phrase("holds the file lock that others wait for")
-    return Group(group.processes, group.frames, group.doing, odd)
+    return replace(group, odd=odd)
 
 
 def _oddness(group: Group, others: Sequence[Group], absent: tuple[int, ...]) -> Phrase | Phrases:
@@ -140,6 +140,7 @@ def _oddness(group: Group, others: Sequence[Group], absent: tuple[int, ...]) -> 
         return phrase("elsewhere while the others wait for it")
     if waiting and not others_wait:
         return NOTHING
+    # Those that wait are not odd where a rank is missing: it is that one which they wait for.
     if absent and waiting:
         return NOTHING
     if len(most.processes) > len(group.processes):

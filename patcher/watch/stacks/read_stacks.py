@@ -11,6 +11,8 @@ from patcher.preflight.agent.run_programs import threads as dumped
 from patcher.watch.stacks.frame_meaning import frame, own_part
 from patcher.watch.stacks.processes import Lock, MachineStacks, Process, Rank, Role, Thread
 
+# The titles that processes give themselves: `VLLM::EngineCore_DP0`, `VLLM::Worker_TP1`, `sglang::scheduler_TP0`; and
+# those of Ray's actors, `ray::WorkerDict.actor_rollout_update_actor`.
 _ENGINE = re.compile(r"VLLM::(?P<what>EngineCore|Worker)(?P<rest>\S*)|sglang::(?P<other>\S+)", re.IGNORECASE)
 _PARALLEL = re.compile(r"_(?P<group>TP|PP|DP|EP)(?P<number>\d+)", re.IGNORECASE)
 _RAY = re.compile(r"ray::(?P<actor>[\w.:<>]+)")
@@ -62,6 +64,7 @@ def _role(
         return "loader", Rank()
     if any(text in process.title for text in _HELPS):
         return "helper", Rank()
+    # What a rank starts, such as a compiler, has its RANK in its environment too; it is no second rank of that number.
     number, size = _number(variables.get("RANK")), _number(variables.get("WORLD_SIZE"))
     if number is not None and not inherits:
         return "rank", Rank(number, size, variables.get("WG_PREFIX", ""))
@@ -80,6 +83,7 @@ def _is_loader(process: Process, name: str, by_pid: Mapping[int, Process]) -> bo
         return True
     parent = by_pid.get(process.parent)
     waits = parent.main.frames if parent is not None and parent.main is not None else ()
+    # Without a stack of its own, a worker is known by its parent: it was forked from a process that is in its DataLoader.
     forked = parent is not None and parent.title == process.title
     return forked and any(frame.path.startswith("torch/utils/data/dataloader.py") for frame in waits)
 
