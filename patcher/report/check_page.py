@@ -251,7 +251,7 @@ def _texts(record: Record) -> dict[str, Both]:
 
 
 def _diffs(done: Check) -> dict[str, list[dict[str, Any]]]:
-    """By record, what its edits change in each file. Secrets, which may span lines, are taken out before the texts are cut."""
+    """By record, what its edits change in each file. Secrets may span lines: they go before texts are cut."""
     from patcher.secrets.redacting import here
 
     texts = {file: here().text(text) for file, text in done.repaired.base.items()}

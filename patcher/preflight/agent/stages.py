@@ -69,18 +69,21 @@ def triton_cache(env: dict[str, str]) -> dict[str, Any]:
     at = os.path.abspath(folder)
     while not os.path.lexists(at):
         at = os.path.dirname(at)
-    fix = phrase("export TRITON_CACHE_DIR=FOLDER that this user can write to")
+    fix: Message | None = phrase("export TRITON_CACHE_DIR=FOLDER that this user can write to")
     if not os.path.isdir(at):
         message = phrase("{folder} cannot be made: {at} is no folder", folder=folder, at=at)
-        return _verdict_on_machine("triton cache", "fail", message, fix, started)
-    if not os.access(at, os.W_OK | os.X_OK):
+    elif not os.access(at, os.W_OK | os.X_OK):
         message = phrase("{folder} cannot be written: {at} belongs to somebody else", folder=folder, at=at)
-        return _verdict_on_machine("triton cache", "fail", message, fix, started)
-    free = os.statvfs(at)
-    if free.f_bavail * free.f_frsize < 100 << 20:
+    elif _free(at) < 100 << 20:
         message = phrase("{folder}: the disk is full", folder=folder)
-        return _verdict_on_machine("triton cache", "fail", message, fix, started)
-    return _verdict_on_machine("triton cache", "ok", phrase("{folder} can be written", folder=folder), None, started)
+    else:
+        message, fix = phrase("{folder} can be written", folder=folder), None
+    return _verdict_on_machine("triton cache", "ok" if fix is None else "fail", message, fix, started)
+
+
+def _free(folder: str) -> int:
+    status = os.statvfs(folder)
+    return status.f_bavail * status.f_frsize
 
 
 def _shown_limit(value: int) -> str:

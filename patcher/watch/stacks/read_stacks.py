@@ -83,7 +83,7 @@ def _is_loader(process: Process, name: str, by_pid: Mapping[int, Process]) -> bo
         return True
     parent = by_pid.get(process.parent)
     waits = parent.main.frames if parent is not None and parent.main is not None else ()
-    # Without a stack of its own, a worker is known by its parent: it was forked from a process that is in its DataLoader.
+    # Without a stack of its own, a worker is known by its parent: a process that forked it and is in its DataLoader.
     forked = parent is not None and parent.title == process.title
     return forked and any(frame.path.startswith("torch/utils/data/dataloader.py") for frame in waits)
 
