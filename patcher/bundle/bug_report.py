@@ -41,7 +41,7 @@ def render(name: str, run: Run, missing: Sequence[Missing], *, renamed: bool) ->
     cascade = [one.id for one in diagnosis.findings if one.role == "cascade"] if diagnosis is not None else []
     script = facts.get("script")
     engine = environment()
-    engine.filters["gib"] = _gib
+    engine.filters["gib"] = lambda size: "-" if size is None else f"{size / (1 << 30):.1f} GiB"
     return engine.get_template(template).render(
         root=_root(root, tongue) if root is not None else None,
         verdict=diagnosis.verdict if diagnosis is not None else None,
@@ -81,10 +81,6 @@ def _lacking(one: Missing, tongue: Language) -> str:
 def _gpus(gpus: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     counted = Counter((gpu["name"], gpu["memory"]) for gpu in gpus)
     return [{"name": name, "memory": memory, "count": count} for (name, memory), count in counted.items()]
-
-
-def _gib(size: int | None) -> str:
-    return "-" if size is None else f"{size / (1 << 30):.1f} GiB"
 
 
 def _cut(text: str, most: int) -> str:

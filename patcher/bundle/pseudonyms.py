@@ -63,18 +63,18 @@ class Pseudonyms:
         """`text` with other names. Doing it twice changes nothing more."""
         text = _MAIL.sub(self._mail, text)
         if self._homes is not None:
-            text = self._homes.sub(lambda _: self._counted("users", "/home/" + self._other("user", self._own())), text)
+            own = self._named[0] if self._named else ""
+            text = self._homes.sub(lambda _: self._counted("users", "/home/" + self._other("user", own)), text)
         text = _HOME.sub(self._home, text)
         if self._people is not None:
             text = self._people.sub(lambda found: self._counted("users", self._other("user", found[0])), text)
         if self._machines is not None:
-            text = self._machines.sub(lambda found: self._counted("hosts", self._other("host", _short(found[0]))), text)
+            text = self._machines.sub(
+                lambda found: self._counted("hosts", self._other("host", found[0].lower().partition(".")[0])), text
+            )
         text = _FOUR.sub(self._four, text)
         text = _SIX.sub(lambda found: self._counted("addresses", self._other("ip", found[0].lower())), text)
         return _MAC.sub(lambda found: self._counted("addresses", self._other("mac", found[0].lower())), text)
-
-    def _own(self) -> str:
-        return self._named[0] if self._named else ""
 
     def _other(self, kind: str, name: str) -> str:
         known = sum(1 for other, _ in self._given if other == kind)
@@ -120,10 +120,6 @@ def machine_of(url: str) -> str | None:
 def _either(words: Iterable[str], after: str, before: str = "", flags: int = 0) -> re.Pattern[str] | None:
     ordered = sorted(set(words), key=lambda word: (-len(word), word))
     return re.compile(f"{before}(?:{'|'.join(map(re.escape, ordered))}){after}", flags) if ordered else None
-
-
-def _short(host: str) -> str:
-    return host.lower().partition(".")[0]
 
 
 def _is_address(text: str) -> bool:

@@ -80,9 +80,10 @@ def render_file(
     where = host_for_session(session, host, profile=profile, **given)
     if name in kubernetes.NAMES:
         if write or diff:
+            command = shlex.join(["uky-patch", "render", name, *(("--host", host) if host is not None else ())])
             raise UsageError(
                 phrase("{name}: is not put on the host", name=name),
-                advice=phrase("Give it to kubectl: {command} | kubectl apply -f -", command=_command(name, host)),
+                advice=phrase("Give it to kubectl: {command} | kubectl apply -f -", command=command),
             )
         return RenderedOnHost(where.name, kubernetes.manifest(where, name), None)
     path = run_script.script_name(where.profile) if name == RUN else name
@@ -98,10 +99,6 @@ def render_file(
         file = render_one(path, found.host, found.survey, versions_on_host(session, found), root)
         (written,) = write_files(found.connection, (file,), dry=not write)
     return RenderedOnHost(where.name, file, written)
-
-
-def _command(name: str, host: str | None) -> str:
-    return shlex.join(["uky-patch", "render", name, *(("--host", host) if host is not None else ())])
 
 
 def _given(name: str, sets: Iterable[str]) -> dict[str, Any]:

@@ -191,11 +191,10 @@ def matrix_document(name: str, matrix: Matrix, *, command: str, date: str) -> st
 
 def table(matrix: Matrix, marked: Callable[[Cell | None], str]) -> str:
     """A Markdown table with a row for each span of releases that have the same marks."""
-    rows = [(span.shown, *(_sign(marked(cell)) for cell in span.cells)) for span in spans(matrix, marked)]
+    rows = [
+        (span.shown, *(marked(cell).replace("ok", "✓").replace("x", "×") for cell in span.cells))
+        for span in spans(matrix, marked)
+    ]
     head = (matrix.package, *(f"verl {verl}" for verl in matrix.verl))
     rule = ("---", *("---" for _ in matrix.verl))
     return "\n".join(f"| {' | '.join(row)} |" for row in (head, rule, *rows))
-
-
-def _sign(text: str) -> str:
-    return {"ok": "✓"}.get(text, text.replace("x", "×"))

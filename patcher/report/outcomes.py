@@ -27,6 +27,7 @@ _ORDER: tuple[str, ...] = (
     "not-needed",
 )
 _STYLES: Mapping[str, str] = {
+    **dict.fromkeys(FAILED, "red"),
     "skipped": "yellow",
     "pending": "yellow",
     "applied": "green",
@@ -53,17 +54,13 @@ def rows(outcomes: Sequence[RecordOutcome], language: Language) -> list[Row]:
     """Worst first; within a kind in the order of the plan."""
     return [
         (
-            Cell(label(kind_shown(outcome), language), _colour(outcome)),
+            Cell(label(kind_shown(outcome), language), _STYLES.get(kind_shown(outcome), "")),
             Cell(outcome.id),
             Cell(_where(outcome)),
             _remark(outcome, language),
         )
         for outcome in sorted(outcomes, key=lambda outcome: _ORDER.index(kind_shown(outcome)))
     ]
-
-
-def _colour(outcome: RecordOutcome) -> str:
-    return "red" if outcome.kind in FAILED else _STYLES.get(kind_shown(outcome), "")
 
 
 def nearest_lines(outcomes: Sequence[RecordOutcome], language: Language) -> list[str]:

@@ -46,7 +46,8 @@ def sarif(done: Check) -> dict[str, Any]:
         }
         for one in done.unreadable
     ]
-    driver = {"name": "uky-patch", "version": __version__, "rules": [_rule(kind) for kind in _KINDS]}
+    rules = [{"id": kind, "shortDescription": {"text": kind.replace("-", " ").capitalize()}} for kind in _KINDS]
+    driver = {"name": "uky-patch", "version": __version__, "rules": rules}
     run = {
         "tool": {"driver": driver},
         "originalUriBaseIds": {"%SRCROOT%": {"uri": done.session.tree.root.as_uri() + "/"}},
@@ -56,10 +57,6 @@ def sarif(done: Check) -> dict[str, Any]:
         "results": results,
     }
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
-
-
-def _rule(kind: str) -> dict[str, Any]:
-    return {"id": kind, "shortDescription": {"text": kind.replace("-", " ").capitalize()}}
 
 
 def _result(finding: Finding, seen: Counter[str]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Container, Iterable
 
 from patcher.secrets.patterns import Pattern, either
 
@@ -53,6 +54,7 @@ _BEFORE_PASS = _words(
 )
 """In one word with a word for a password: `dbpass`."""
 _PASS = {"PASS", "PWD", "PW", "PWDS"}
+_PASS_ENDS = ("PASS", "PWD", "PW", "PASSWD")
 _UNSURE = set(
     "SESSION SESSIONS SID SIG SIGNATURE SIGNATURES PRIVATE SALT HMAC CODE TICKET NONCE LICENSE LICENCE".split()
 )
@@ -140,7 +142,11 @@ def _rank(words: list[str], name: str) -> str:
         if last == "ID" and before in ("SESSION", "SESS", "SECRET", "CLIENTSECRET"):
             return MAYBE
         return MAYBE if last in ("URL", "URI", "URLS") and before == "WEBHOOK" else NONE
-    if any(word in whole for word in _PASSWORD_ANYWHERE) or last in _PASSWORDS or _is_glued_password(last):
+    if (
+        any(word in whole for word in _PASSWORD_ANYWHERE)
+        or last in _PASSWORDS
+        or _glued(last, _BEFORE_PASS, _PASS_ENDS)
+    ):
         return PASSWORD
     if last in _PASS:
         if before in ("OLD", "FIRST", "SECOND", "FORWARD", "BACKWARD", "SINGLE", "MULTI", "ONE", "TWO", "BY", "EACH"):
@@ -150,7 +156,7 @@ def _rank(words: list[str], name: str) -> str:
         return MAYBE if last in ("PAT", "PATS", "SAS", "AUTHENTICATION", "OTP") and not before else SECRET
     if before in ("CONNECTION", "CONN") and last in ("STRING", "STR"):
         return SECRET
-    if last in ("TOKEN", "TOKENS") or _is_glued_token(last):
+    if last in ("TOKEN", "TOKENS") or _glued(last, _BEFORE_TOKEN, ("TOKEN", "TOKENS")):
         return _token(words)
     if last in ("PIN", "PINCODE", "PINS"):
         return PIN
@@ -163,12 +169,9 @@ def _rank(words: list[str], name: str) -> str:
     return MAYBE if last.endswith("TOKEN") and last[:-5] not in _MODELS else NONE
 
 
-def _is_glued_password(word: str) -> bool:
-    return any(word.endswith(end) and word[: -len(end)] in _BEFORE_PASS for end in ("PASS", "PWD", "PW", "PASSWD"))
-
-
-def _is_glued_token(word: str) -> bool:
-    return any(word.endswith(end) and word[: -len(end)] in _BEFORE_TOKEN for end in ("TOKEN", "TOKENS"))
+def _glued(word: str, beginnings: Container[str], ends: Iterable[str]) -> bool:
+    """Whether two words are written as one: `dbpass`, `authtoken`."""
+    return any(word.endswith(end) and word[: -len(end)] in beginnings for end in ends)
 
 
 def _token(words: list[str]) -> str:

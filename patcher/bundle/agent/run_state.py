@@ -70,7 +70,7 @@ def run_state(request: Request) -> dict[str, Any]:
     and why.
     """
     args = request.args
-    job = _job(request, args) if "job" in args else None
+    job = folder.look(folder.folder_of(place.root(request), args["job"])) if "job" in args else None
     everything = processes.table()
     mine = _mine(job, args.get("log"), everything)
     environments = {process.pid: variables.of_process(process.pid) for process in mine}
@@ -90,7 +90,9 @@ def run_state(request: Request) -> dict[str, Any]:
     )
     state = {
         "job": job,
-        "processes": [dict(process._asdict(), command=_command(process.pid, redactor)) for process in mine],
+        "processes": [
+            dict(process._asdict(), command=redactor.text(" ".join(_words(process.pid)))[:_COMMAND]) for process in mine
+        ],
         "command": redactor.text(_started_as(job, mine)),
         "environments": _environments(job, mine, environments, redactor),
         "devices": found.get("devices", []),
@@ -104,10 +106,6 @@ def run_state(request: Request) -> dict[str, Any]:
     }
     state["hidden"] = redactor.count
     return state
-
-
-def _job(request: Request, args: dict[str, Any]) -> dict[str, Any]:
-    return folder.look(folder.folder_of(place.root(request), args["job"]))
 
 
 def _others(request: Request, job: dict[str, Any] | None) -> list[dict[str, Any]]:
@@ -189,10 +187,6 @@ def _started_as(job: dict[str, Any] | None, mine: list[Process]) -> str:
 
 def _words(pid: int) -> list[str]:
     return [word.decode("utf-8", "replace") for word in processes.command_line(pid)]
-
-
-def _command(pid: int, redactor: Redactor) -> str:
-    return redactor.text(" ".join(_words(pid)))[:_COMMAND]
 
 
 def _script(job: dict[str, Any] | None, redactor: Redactor) -> dict[str, str] | None:

@@ -189,7 +189,7 @@ def stacks(request: Request) -> dict[str, Any]:
     """The processes of what `order` names, each with facts, `stack`, and how it was come by.
 
     `native`: frames of compiled code too, for which py-spy stops each process for a moment. `bare`: leave out py-spy,
-    or the hook, by name. Answers `processes`, `host`, `locks`, `spy`: the py-spy that was used.
+    or the hook, by name. Answers `processes`, `locks`, `spy`: the py-spy that was used.
     """
     args = request.args
     order = ordered(request)
@@ -212,7 +212,7 @@ def take_stacks(members: Members, order: Order, native: bool = False, bare: tupl
     left = [one for process, one in zip(found, facts) if start_of(process.pid) == process.start]
     _tie_together(left)
     pids = [one["pid"] for one in left]
-    return {"host": os.uname()[1], "processes": left, "locks": file_locks(pids), "spy": program, "user": os.getuid()}
+    return {"processes": left, "locks": file_locks(pids), "spy": program}
 
 
 def _stack(
