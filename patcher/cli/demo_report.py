@@ -8,19 +8,20 @@ import json
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from patcher.demo import ROUND, Done, fingerprint, options, scratch, take
 from patcher.errors import ExitCode
 from patcher.i18n import language, phrase
 from patcher.report.commands import options_shown_above
 from patcher.terminal.answers import show_json
+from patcher.terminal.document import Output
 from patcher.terminal.printing import say
 from patcher.terminal.progress import progress
 from patcher.terminal.sequences import style
 
 
-def show_demo(verl: str, vllm: str, keep: Path | None, *, output: Literal["text", "json"]) -> int:
+def show_demo(verl: str, vllm: str, keep: Path | None, *, output: Output) -> int:
     """Go the round, printing each command above its output. The exit code is 0 if every step was in order."""
     with scratch(verl, keep, progress) as root:
         before = fingerprint(root)

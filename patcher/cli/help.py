@@ -46,7 +46,7 @@ class Command(click.Command):
         return usage_of(self, ctx)
 
 
-class CommandGroup(click.Group):
+class CommandGroup(Command, click.Group):
     """A group whose name alone is a mistake: its help goes to standard error, and the exit code is 2."""
 
     command_class = Command
@@ -57,14 +57,7 @@ class CommandGroup(click.Group):
         if not args and not ctx.resilient_parsing:
             click.echo(ctx.get_help(), err=True)
             raise UsageError(phrase("no command is named"))
-        with _named(ctx):
-            return super().parse_args(ctx, args)
-
-    def get_help(self, ctx: click.Context) -> str:
-        return help_of(self, ctx)
-
-    def get_usage(self, ctx: click.Context) -> str:
-        return usage_of(self, ctx)
+        return super().parse_args(ctx, args)
 
     def summary(self, ctx: click.Context, name: str) -> str:
         """What a command of the group does, in English, whole."""
@@ -147,13 +140,12 @@ def _sections(
     groups: dict[str, list[tuple[str, str]]] = {"Options": [], "To reach the host": [], "Global options": []}
     reaches = any(item.name == "ssh" for item in command.params)
     for item in command.get_params(ctx):
-        record = item.get_help_record(ctx) if isinstance(item, click.Option) else None
-        if record is None or not isinstance(item, click.Option):
+        if not isinstance(item, click.Option) or (record := item.get_help_record(ctx)) is None:
             continue
-        shared = item.name in _GLOBAL and not isinstance(command, CommandGroup)
         heading = "To reach the host" if reaches and item.name in _OF_HOSTS else "Options"
-        heading = "Global options" if shared or item.name == "help" else heading
-        groups["Options" if isinstance(command, CommandGroup) else heading].append((record[0], _what(item, tongue)))
+        if not isinstance(command, CommandGroup) and item.name in (*_GLOBAL, "help"):
+            heading = "Global options"
+        groups[heading].append((record[0], _what(item, tongue)))
     yield from ((heading, entries) for heading, entries in groups.items() if entries)
 
 

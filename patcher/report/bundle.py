@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from patcher.bundle.collecting import as_text, missing_status
 from patcher.bundle.contents import Missing, Run, Section
@@ -14,7 +14,7 @@ from patcher.errors import UkyError
 from patcher.i18n import Language, Phrase, language, phrase, show
 from patcher.report.diagnose import lines
 from patcher.report.status import status_json
-from patcher.terminal.document import Json, Lines, Part, Table
+from patcher.terminal.document import Json, Lines, Output, Part, Table
 from patcher.terminal.sequences import SEQUENCE
 from patcher.terminal.table import Cell
 from patcher.visible import unbroken, visible
@@ -82,7 +82,7 @@ def bundle_listing(bundle: Bundle) -> Iterator[Part]:
 
 
 def bundle_report(
-    bundle: Bundle, top: str, path: Path, size: int | None, output: Literal["text", "json"], *, dry: bool
+    bundle: Bundle, top: str, path: Path, size: int | None, output: Output, *, dry: bool
 ) -> Iterator[Part]:
     """What became of it. `top` is its folder, `size` its bytes, None where none was written."""
     if output == "json":

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from patcher.i18n import Language, Phrases, language, listed, phrase, show
-from patcher.terminal.document import Json, Lines, Part, Table
+from patcher.terminal.document import Json, Lines, Output, Part, Table
 from patcher.terminal.live import clock
 from patcher.terminal.table import Cell, Row
 
@@ -39,9 +39,7 @@ def leftovers_report(found: Leftovers) -> Iterator[Part]:
         yield Table([_row(thing, tongue) for thing in found.alone])
 
 
-def cleaned_report(
-    host: Host, found: Leftovers, done: Cleaned, output: Literal["text", "json"], *, dry: bool
-) -> Iterator[Part]:
+def cleaned_report(host: Host, found: Leftovers, done: Cleaned, output: Output, *, dry: bool) -> Iterator[Part]:
     """What is gone, and what is not."""
     if output == "json":
         things = [

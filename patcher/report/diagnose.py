@@ -10,7 +10,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from patcher.diagnose.diagnosis import Diagnosis, Direction, Explanation, Finding, Offer, Verdict
 from patcher.diagnose.evidence import LogLine
@@ -19,7 +19,7 @@ from patcher.diagnose.known_issues import KnownIssue
 from patcher.i18n import Language, Phrase, Phrases, language, phrase, show
 from patcher.logs.milestones import phase_name
 from patcher.migrate.wording import readable_size
-from patcher.terminal.document import Json, Lines, Part
+from patcher.terminal.document import Json, Lines, Output, Part
 from patcher.terminal.layout import width, wrapped
 from patcher.terminal.sequences import style, to_paste
 
@@ -41,7 +41,7 @@ _SHOWN = 8
 
 def diagnosis_report(
     found: Diagnosis,
-    output: Literal["text", "json"],
+    output: Output,
     log: str = "",
     job: Mapping[str, Any] | None = None,
     *,

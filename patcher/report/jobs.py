@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from patcher.errors import ExitCode
 from patcher.i18n import Language, Phrase, language, listed, phrase, show
 from patcher.logs.milestones import phase_name
 from patcher.report.diagnose import root_lines
-from patcher.terminal.document import Json, Lines, Part
+from patcher.terminal.document import Json, Lines, Output, Part
 from patcher.terminal.live import clock
 from patcher.terminal.printing import terminal_columns
 from patcher.terminal.sequences import style
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from patcher.jobs.follow_log import Status
     from patcher.remote.host import Host
 
-Output = Literal["text", "json"]
 _STYLES = {"ok": "green", "failed": "red", "stopped": "yellow", "lost": "red", "running": "cyan"}
 _OTHERS = 5
 """Other jobs that are shown, the newest. Set by hand."""

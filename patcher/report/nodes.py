@@ -8,7 +8,7 @@ a dry run would change something.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from patcher.checks import Check
 from patcher.cluster.comparing import Comparison, compare, gpus, names, skews, tree_digest
@@ -17,7 +17,7 @@ from patcher.cluster.nodes import Applied
 from patcher.errors import ExitCode
 from patcher.i18n import Language, Phrases, language, phrase, show
 from patcher.report.checks import STATUS_STYLES, as_json
-from patcher.terminal.document import Json, Lines, Part, Table
+from patcher.terminal.document import Json, Lines, Output, Part, Table
 from patcher.terminal.table import Cell
 
 _GIB = 1 << 30
@@ -29,7 +29,7 @@ _HEADINGS = (
 )
 
 
-def verified_report(nodes: Sequence[Node], address: str, output: Literal["text", "json"]) -> Iterator[Part]:
+def verified_report(nodes: Sequence[Node], address: str, output: Output) -> Iterator[Part]:
     """The nodes, and what differs between them."""
     found = compare(nodes, address)
     if output == "json":
@@ -38,7 +38,7 @@ def verified_report(nodes: Sequence[Node], address: str, output: Literal["text",
         yield from _table_and_checks(nodes, found)
 
 
-def applied_report(done: Applied, address: str, output: Literal["text", "json"], *, dry_run: bool) -> Iterator[Part]:
+def applied_report(done: Applied, address: str, output: Output, *, dry_run: bool) -> Iterator[Part]:
     """The nodes after an apply, what differs between them, and what was written."""
     found = compare(done.nodes, address)
     if output == "json":

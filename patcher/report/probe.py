@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from patcher.errors import message_of
 from patcher.i18n import language, phrase, show
-from patcher.terminal.document import Json, Lines, Part, Table
+from patcher.terminal.document import Json, Lines, Output, Part, Table
 from patcher.terminal.table import Cell
 from patcher.watch.probe.probe import READS, WRITES, Answer, Write
 
 
-def questions_report(output: Literal["text", "json"]) -> Iterator[Part]:
+def questions_report(output: Output) -> Iterator[Part]:
     """What can be asked, and what can be done with its risk."""
     if output == "json":
         reads = {name: str(one.title) for name, one in READS.items()}
@@ -38,7 +38,7 @@ def risk_report(action: Write, targets: Sequence[str]) -> Iterator[Part]:
     yield Lines(message, show(action.risk, tongue), err=True)
 
 
-def answers_report(question: str, answers: Sequence[Answer], output: Literal["text", "json"]) -> Iterator[Part]:
+def answers_report(question: str, answers: Sequence[Answer], output: Output) -> Iterator[Part]:
     """A table for each process, or why it gave none."""
     if output == "json":
         yield Json({"question": question, "answers": [_answer(one) for one in answers]})

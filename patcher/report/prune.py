@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from patcher.i18n import language, listed, phrase, show
 from patcher.migrate.wording import printable, readable_size
-from patcher.terminal.document import Json, Lines, Part, Table
+from patcher.terminal.document import Json, Lines, Output, Part, Table
 from patcher.terminal.table import Cell
 
 if TYPE_CHECKING:
@@ -31,9 +31,7 @@ def stored_report(things: Sequence[Stored]) -> Iterator[Part]:
         yield Table(rows)
 
 
-def pruned_report(
-    host: Host, things: Sequence[Stored], done: Pruned, output: Literal["text", "json"], *, dry: bool
-) -> Iterator[Part]:
+def pruned_report(host: Host, things: Sequence[Stored], done: Pruned, output: Output, *, dry: bool) -> Iterator[Part]:
     """What is gone, and what is not."""
     if output == "json":
         removed = set(done.removed)

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from patcher.i18n import Language, language, phrase, show
 from patcher.packages.versions import No, satisfies
@@ -21,7 +21,7 @@ from patcher.report.header import (
 )
 from patcher.report.outcomes import as_json, nearest_lines, rows, tally
 from patcher.session.session import NAME_IT
-from patcher.terminal.document import Json, Lines, Part, Table
+from patcher.terminal.document import Json, Lines, Output, Part, Table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -103,7 +103,7 @@ def _is_reached(verl: str, session: Session) -> bool:
     return any(not isinstance(satisfies(verl, one, kind="tree"), No) for one in ranges if one)
 
 
-def trust_report(root: Path, output: Literal["text", "json"], *, trusted: bool) -> Iterator[Part]:
+def trust_report(root: Path, output: Output, *, trusted: bool) -> Iterator[Part]:
     """Whether a tree is trusted."""
     if output == "json":
         yield Json({"root": str(root), "trusted": trusted})

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Literal
 
 from patcher.errors import ExitCode
 from patcher.i18n import NOTHING, Phrase, Phrases, language, phrase, show
 from patcher.logs.milestones import Phase, phase_name
 from patcher.report.diagnose import lines
-from patcher.terminal.document import Json, Lines, Part
+from patcher.terminal.document import Json, Lines, Output, Part
 from patcher.terminal.sequences import style
 from patcher.watch.result import Snapshot, WatchResult
 from patcher.watch.run_state import Activity, Reason, RunStatus
@@ -32,7 +31,7 @@ _LONGEST = 160
 """Characters of a line of the log that are shown. Set by hand: two lines of 80 columns."""
 
 
-def watch_report(report: WatchResult, output: Literal["text", "json"]) -> Iterator[Part]:
+def watch_report(report: WatchResult, output: Output) -> Iterator[Part]:
     """The state of the run, the stacks of its processes, and what is known of both."""
     if output == "json":
         yield Json(report.as_json())

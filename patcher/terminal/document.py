@@ -12,7 +12,7 @@ import difflib
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from patcher.i18n import Phrase, Phrases
 from patcher.terminal.answers import Report, show_json
@@ -21,6 +21,8 @@ from patcher.terminal.sequences import style
 from patcher.terminal.table import Row, show_rows
 from patcher.visible import visible
 
+Output: TypeAlias = Literal["text", "json"]
+"""`--format`: a report for people, or one for programs."""
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 

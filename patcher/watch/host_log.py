@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from patcher.errors import HostError
 from patcher.jobs.control import tail
 from patcher.jobs.follow_log import JobListener, LastingConnection, LogReader
-from patcher.watch.run_state import End, RunState, open_end
+from patcher.watch.run_state import End, RunState, Source, open_end
 
 if TYPE_CHECKING:
     from patcher.jobs.job import Job, Verdict
@@ -25,7 +25,7 @@ LAST = 40
 """Lines of the end that are taken for its last words; as many as `diagnose` keeps of a log's end."""
 
 
-class HostLog:
+class HostLog(Source):
     """The log of a job of ours on a host; a `run_state.Source`. A cut connection is opened anew."""
 
     def __init__(self, host: Host, job: Job, lasting: LastingConnection) -> None:
@@ -39,10 +39,6 @@ class HostLog:
     @property
     def profile(self) -> str | None:
         return self._job.profile
-
-    @property
-    def unwritten(self) -> bool:
-        return False
 
     def begin(self, state: RunState) -> None:
         self._state = state
@@ -62,9 +58,6 @@ class HostLog:
     def now(self) -> float:
         return max(0.0, time.monotonic() - self._synchronised_at)
 
-    def update_members(self, look: Mapping[str, Any]) -> None:
-        pass
-
     def end(self) -> End | None:
         job = self._job
         return End(job.code, job.state == "stopped", job.state == "lost") if job.over else None
@@ -83,9 +76,6 @@ class HostLog:
         with contextlib.suppress(HostError):
             self._lasting.do(fetch)
         return [(self.name, BytesIO(b"".join(pieces)))]
-
-    def close(self) -> None:
-        pass
 
     def _synchronised(self, verdict: Verdict) -> None:
         self._job = verdict.job

@@ -363,6 +363,7 @@ class Source(Protocol):
     @property
     def unwritten(self) -> bool:
         """Whether no process is seen that writes the log, and none was."""
+        return False
 
     def begin(self, state: RunState) -> None:
         """Tell what there is already."""
@@ -373,8 +374,9 @@ class Source(Protocol):
     def now(self) -> float:
         """Seconds since the job's start."""
 
-    def update_members(self, look: Mapping[str, Any]) -> None:
-        """Take the processes that were seen, as `UsageMeter.look` tells them."""
+    def update_members(self, look: Mapping[str, Any]) -> None:  # noqa: ARG002
+        """Take the processes that were seen, as `UsageMeter.look` tells them; of a job of ours its state says more."""
+        return
 
     def end(self) -> End | None:
         """How it ended; None as long as it runs, as far as is known."""
@@ -383,4 +385,5 @@ class Source(Protocol):
         """The log, opened to be read from its beginning, or as much of its end as is kept; by name."""
 
     def close(self) -> None:
-        """Close what is open."""
+        """Close what is open, if anything is."""
+        return

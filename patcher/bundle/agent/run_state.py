@@ -180,9 +180,8 @@ def _started_as(job: dict[str, Any] | None, mine: list[Process]) -> str:
     parts = _words(trains.pid) if trains is not None else []
     # The job's own command is the script; what the script has made of it is the command line of the Python below.
     if job is not None and job.get("argv"):
-        order = " ".join(shlex.quote(word) for word in job["argv"])
-        return order + ("\n" + " ".join(shlex.quote(word) for word in parts) if parts else "")
-    return " ".join(shlex.quote(word) for word in parts)
+        return shlex.join(job["argv"]) + (f"\n{shlex.join(parts)}" if parts else "")
+    return shlex.join(parts)
 
 
 def _words(pid: int) -> list[str]:
