@@ -31,7 +31,8 @@ def show_demo(verl: str, vllm: str, keep: Path | None, *, output: Output) -> int
         outputs: list[Any] = []
         for step in ROUND:
             if output == "text":
-                _announce(step.arguments, step.shows.render(language()))
+                command = style(f"$ uky-patch {' '.join(step.arguments)}", bold=True)
+                say("", f"{command}    # {step.shows.render(language())}")
             arguments = ["--root", str(root), "--python", sys.executable, *options(vllm), *step.arguments]
             done.append(take(step, root, partial(_run, arguments, output, outputs)))
             if not done[-1].in_order:
@@ -65,11 +66,6 @@ def _introduce(verl: str, vllm: str, root: Path) -> None:
     text = phrase("verl {verl}, fetched and unpacked to {root}", verl=verl, root=root)
     given = phrase("each command is given: {options}", options=" ".join(options(vllm)))
     say(text, given)
-
-
-def _announce(arguments: tuple[str, ...], shows: str) -> None:
-    command = style(f"$ uky-patch {' '.join(arguments)}", bold=True)
-    say("", f"{command}    # {shows}")
 
 
 def _conclude(done: list[Done], restored: bool, root: Path) -> None:
