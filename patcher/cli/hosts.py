@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -29,7 +28,13 @@ _OPTIONS = (
 
 def _adding(options: Sequence[Callable[[F], F]]) -> Callable[[F], F]:
     """A decorator that adds the options; the command gets them by name, None where they were not given."""
-    return lambda function: reduce(lambda done, option: option(done), reversed(options), function)
+
+    def add(function: F) -> F:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return add
 
 
 host_options = _adding(_OPTIONS)
