@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from patcher.session.session import Session
 
 _ALWAYS = ("vllm",)
-_SHOWN = ("vllm", "torch", "transformers", "triton", "ray", "flash-attn", "sglang")
+_SHOWN = ("vllm", "torch", "transformers", "triton", "ray", "flash-attn", "sglang", "megatron-core")
 
 
 def header(session: Session, language: Language) -> str:
