@@ -194,7 +194,8 @@ _PEP440 = re.compile(
     re.IGNORECASE,
 )
 _LITERAL = re.compile(r"^(?:__version__|version)\b[^=\n]*=\s*(?:\w+\s*=\s*)?[\"']([^\"'\n]+)[\"']", re.MULTILINE)
-_VERSION_FILES = ("version/version", "_version.py", "version.py", "__init__.py")
+_NUMBERS = re.compile(r"^(?:MAJOR|MINOR|PATCH) = (\d+)$", re.MULTILINE)
+_VERSION_FILES = ("version/version", "_version.py", "version.py", "__init__.py", "core/package_info.py")
 
 
 def is_pep440(version: str) -> bool:
@@ -213,6 +214,9 @@ def literal_version(package: Path) -> str | None:
             return text.strip() or None
         if found := _LITERAL.search(text):
             return found[1]
+        # Megatron's `core/package_info.py` has the version in parts: `MAJOR = 0`, `MINOR = 18`, `PATCH = 0`.
+        if len(numbers := _NUMBERS.findall(text)) == 3:
+            return ".".join(numbers)
     return None
 
 
