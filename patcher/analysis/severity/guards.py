@@ -8,7 +8,7 @@ from functools import cached_property
 from weakref import ref
 
 from patcher.analysis.conditions.evaluator import Evaluator
-from patcher.analysis.conditions.job import ENGINES, USUAL_ENGINE
+from patcher.analysis.conditions.job import JOBS, USUAL_JOB
 from patcher.analysis.conditions.names import EvalContext, summaries_of
 from patcher.analysis.conditions.terms import EXCEPTIONS, FAILED_IMPORT
 from patcher.analysis.findings import Broken, FindingKind, Problem
@@ -26,11 +26,11 @@ from patcher.analysis.uses import (
 
 
 class Guards:
-    """Answers for one program and the plain job with one engine; everything is found when first asked for."""
+    """Answers for one program and one of the plain jobs; everything is found when first asked for."""
 
-    def __init__(self, program: Program, engine: str) -> None:
+    def __init__(self, program: Program, job: str) -> None:
         self._program = ref(program)
-        self._engine = engine
+        self._job = job
         self._project, self._target, self._judge = program.project, program.target, program.judge
         self.summaries = summaries_of(program.project)
         self.target = program.evaluator
@@ -40,7 +40,7 @@ class Guards:
     @cached_property
     def plain(self) -> Evaluator:
         """On the same target, by what is known of the plain job too."""
-        return Evaluator(self.summaries, self.target.queries, job_of(self._project, self._engine))
+        return Evaluator(self.summaries, self.target.queries, job_of(self._project, self._job))
 
     @cached_property
     def reached(self) -> ReachedCode:
@@ -48,11 +48,11 @@ class Guards:
         origin = self._project.origin
         if origin is not self._project:
             program = Program(origin, self._target, self._judge)
-            return guards_of(program, self._engine).reached
+            return guards_of(program, self._job).reached
         known = self._target.kept
-        found = known.get(("ways", self._engine, origin))
+        found = known.get(("ways", self._job, origin))
         if not isinstance(found, ReachedCode):
-            found = known["ways", self._engine, origin] = plain_path(origin, self._engine).on(self.plain)
+            found = known["ways", self._job, origin] = plain_path(origin, self._job).on(self.plain)
         return found
 
     def runs_plainly(self, node: Node) -> bool:
@@ -189,12 +189,12 @@ class Guards:
 def guards_of(program: Program, package: str = "") -> Guards:
     """The guards of a program, kept as long as it lives, for what is used of a package, by its import name.
 
-    The engine of the plain job is that package where it is one; else the one that the tree is held against.
+    The plain job is the one of that package where it has one of its own; else of what the tree is held against.
     """
     against = program.target.against
-    wanted = (package, USUAL_ENGINE, *ENGINES)
-    engine = next((one for one in wanted if one in ENGINES and one in against), USUAL_ENGINE)
-    found = program.once(("guards", engine), lambda: Guards(program, engine), None)
+    wanted = (package, USUAL_JOB, *JOBS)
+    job = next((one for one in wanted if one in JOBS and one in against), USUAL_JOB)
+    found = program.once(("guards", job), lambda: Guards(program, job), None)
     assert found is not None
     return found
 

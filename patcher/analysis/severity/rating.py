@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from patcher.analysis.conditions.job import UNUSED_PACKAGES, name_words
+from patcher.analysis.conditions.job import name_words
 from patcher.analysis.expressions import BoolOp, Call, Compare, Constant, Expression, Name, Not, below, last_name
 from patcher.analysis.findings import Problem, Severity
 from patcher.analysis.meaning import Program
@@ -26,9 +26,6 @@ def severity_of(use: Use, problem: Problem, program: Program) -> Severity:
     guards = guards_of(program, problem.package)
     if _is_guarded(use, problem, guards):
         return "guarded"
-    # Megatron's own functions are reached by names such as `get_model`; the plain job trains with FSDP.
-    if problem.package in UNUSED_PACKAGES:
-        return "optional"
     summary = guards.summaries.file(use.file)
     node = (use.file, use.context.function)
     # A method that overrides another runs where its class is used, not where the class is defined.

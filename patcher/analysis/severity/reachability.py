@@ -12,14 +12,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from patcher.analysis.conditions.evaluator import Evaluator
-from patcher.analysis.conditions.job import (
-    DISPATCH,
-    METHODS,
-    NOT_CHOSEN,
-    Job,
-    defaults_of,
-    fields_of,
-)
+from patcher.analysis.conditions.job import DISPATCH, JOBS, METHODS, NOT_CHOSEN, Job, defaults_of, fields_of
 from patcher.analysis.conditions.names import EvalContext, Summaries, summaries_of
 from patcher.analysis.conditions.target_queries import TargetQueries
 from patcher.analysis.project import Entry, Project
@@ -414,17 +407,19 @@ class PlainPath:
         return plain.bodies, programs
 
 
-def plain_path(project: Project, engine: str) -> PlainPath:
-    """The plain path of a tree with an engine, kept as long as the project lives."""
-    path = project.kept.get(f"plain path: {engine}")
+def plain_path(project: Project, name: str) -> PlainPath:
+    """What one of the plain jobs (`JOBS`) runs of a tree, kept as long as the project lives."""
+    path = project.kept.get(f"plain path: {name}")
     if not isinstance(path, PlainPath):
-        path = project.kept[f"plain path: {engine}"] = PlainPath(project, job_of(project, engine))
+        path = project.kept[f"plain path: {name}"] = PlainPath(project, job_of(project, name))
     return path
 
 
-def job_of(project: Project, engine: str) -> Job:
-    """The plain job of a tree with an engine, with the tree's own defaults."""
-    job = project.kept.get(f"plain job: {engine}")
+def job_of(project: Project, name: str) -> Job:
+    """One of the plain jobs (`JOBS`), with the tree's own defaults."""
+    job = project.kept.get(f"plain job: {name}")
     if not isinstance(job, Job):
-        job = project.kept[f"plain job: {engine}"] = Job(defaults_of(project), fields_of(project), engine)
+        backends = JOBS[name]
+        values = defaults_of(project, backends.trainer)
+        job = project.kept[f"plain job: {name}"] = Job(values, fields_of(project), backends)
     return job

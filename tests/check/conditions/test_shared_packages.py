@@ -49,7 +49,7 @@ def test_what_is_beside_its_own_part_is_not_decided(sources: Path, tmp_path: Pat
     assert symbols.has("megatron.bridge.AutoBridge") is None
 
 
-def test_the_plain_job_has_no_use_for_it(sources: Path, tmp_path: Path) -> None:
+def test_what_a_job_that_trains_with_it_runs_breaks(sources: Path, tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     (tree / "verl/trainer").mkdir(parents=True)
     for folder in ("verl", "verl/trainer"):
@@ -61,6 +61,6 @@ def test_the_plain_job_has_no_use_for_it(sources: Path, tmp_path: Path) -> None:
     target = Target({"megatron": "0.18.0"}, {"megatron": Symbols(sources / "megatron")}, {"megatron-core": "0.18.0"})
     found = {one.symbol: one.severity for one in check_pair(Project(tree), target, verl="0.8.0").findings}
     assert found == {
-        "megatron.core.gone.x": "optional",
-        "megatron.core.parallel_state.is_stage_before_split": "optional",
+        "megatron.core.gone.x": "break",
+        "megatron.core.parallel_state.is_stage_before_split": "break",
     }
