@@ -19,10 +19,12 @@ from patcher.analysis.findings import (
     Verdict,
 )
 from patcher.analysis.meaning import Program
+from patcher.analysis.meaning.inference import is_enumeration
 from patcher.analysis.project import Project
 from patcher.analysis.severity.rating import program_of, severity_of
 from patcher.analysis.severity.refusals import refusals
 from patcher.analysis.severity.text_versions import text_comparisons
+from patcher.analysis.symbols import Class
 from patcher.analysis.target import Target
 from patcher.analysis.uses import (
     CallOf,
@@ -168,7 +170,7 @@ class _Judging:
 
     def take(self, use: Use, verdict: Verdict) -> None:
         """Enter a verdict into what becomes the report."""
-        match _settled(verdict):
+        match _settled(verdict, self.program):
             case Unrelated():
                 return
             case Undecided(symbol=symbol, reason=reason):
@@ -199,15 +201,24 @@ class _Judging:
         )
 
 
-def _settled(verdict: Verdict) -> Verdict:
+def _settled(verdict: Verdict, program: Program) -> Verdict:
     """The verdict, undecided where it is about more of a package than is known."""
     for one in verdict.problems if isinstance(verdict, Broken) else ():
         package = one.symbol.partition(".")[0]
         if one.kind in (*_OF_NAMES, *_OF_SETTINGS) or package in JUDGED_WHOLE:
             continue
+        # `ModelType.encoder_and_decoder`: all members of an enumeration stand in its class.
+        if one.kind == "attribute-removed" and _is_of_enumeration(one.symbol, program):
+            continue
         if package not in ARGUMENTS_JUDGED or one.kind not in _OF_ARGUMENTS:
             return Undecided(one.symbol, "of this package only modules and their names are judged")
     return verdict
+
+
+def _is_of_enumeration(symbol: str, program: Program) -> bool:
+    symbols = program.target.packages.get(symbol.partition(".")[0])
+    owner = symbols.resolve(symbol.rpartition(".")[0]).definition if symbols is not None else None
+    return isinstance(owner, Class) and is_enumeration(program, owner)
 
 
 def _written(need: Need) -> str:

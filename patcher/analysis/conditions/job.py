@@ -176,6 +176,10 @@ class Job:
         self._known_off: dict[str, bool] = {}
         chosen = {"actor_rollout_ref.rollout.name": engine, "actor_rollout_ref.actor.strategy": trainer}
         self._values = {**values, **OVERRIDES, **chosen}
+        self._fixed = dict(FIXED)
+        # `if self.bridge is not None:` in the code of Megatron, which makes one where this is set.
+        if trainer == "megatron" and values.get("actor_rollout_ref.actor.megatron.use_mbridge"):
+            self._fixed["bridge"] = Known(True)
         self._fields = fields
         """Defaults of the configuration's classes, by field name."""
         self._choices = frozenset(value for value in self._values.values() if isinstance(value, str))
@@ -190,7 +194,7 @@ class Job:
 
     def fixed(self, name: str) -> Term | None:
         """What goes by a name; None if nothing is known of it."""
-        return FIXED.get(name)
+        return self._fixed.get(name)
 
     def fixed_name(self, dotted: str) -> Term | None:
         return FIXED_NAMES.get(dotted)
@@ -311,6 +315,7 @@ _LINE = re.compile(r"^(?P<indent> *)(?P<item>- )?(?P<key>[^\s:#'\"][^:#]*?)\s*:(
 _ENTRY = re.compile(
     r"^ *- *(?:(?:override|optional) +)*(?P<group>[^\s:@]+)(?:@(?P<package>[^\s:]+))?(?: *: *(?P<name>[^\s#]+))?"
 )
+_OPTION = re.compile(r"\$\{(\w+)\}")
 _FALLBACK = re.compile(r"\$\{oc\.(?:select|env):[^,{}]+,\s*([^{}]*)\}")
 _WORDS: dict[str, object] = {"true": True, "false": False, "null": None, "~": None, "": None, "{}": {}, "[]": ()}
 _FOLDER = "verl/trainer/config"
@@ -319,7 +324,7 @@ _CLASSES = ("verl/workers/config", "verl/trainer/config")
 
 def defaults_of(project: Project, trainer: str) -> dict[str, object]:
     """Dotted key -> value. A value that refers to another key is followed; one that is computed is left out."""
-    found = _composed(project, project.renamed(CONFIGURATIONS[trainer]), "", 0)
+    found = _composed(project, project.renamed(CONFIGURATIONS[trainer]), "", {}, 0)
     for key, value in list(found.items()):
         if isinstance(value, str) and "${" in value:
             followed = _followed(value, found)
@@ -347,8 +352,11 @@ def _followed(value: str, found: dict[str, object]) -> object:
     return _COMPUTED
 
 
-def _composed(project: Project, file: str, package: str, depth: int) -> dict[str, object]:
-    """The file's values under `package`, over those of the files in its `defaults`."""
+def _composed(project: Project, file: str, package: str, chosen: Mapping[str, str], depth: int) -> dict[str, object]:
+    """The file's values under `package`, over those of the files in its `defaults`.
+
+    `chosen`: options by group that a file above has overridden, `model_engine` -> `megatron`.
+    """
     content = project.content(file)
     # Six levels of `defaults` is a guess above what verl has. Configs that name each other in a circle end here.
     if content is None or depth > 6:
@@ -358,7 +366,10 @@ def _composed(project: Project, file: str, package: str, depth: int) -> dict[str
     found: dict[str, object] = {}
     folder = posixpath.dirname(file)
     has_own = False
+    chosen = {group: name for group, where, name in entries if name and where is None} | dict(chosen)
     for group, where, name in entries:
+        # `actor@actor_rollout_ref.actor: ${model_engine}_actor`: the option of another group is part of the name.
+        name = _OPTION.sub(lambda match: chosen.get(match[1], match[0]), name) if where else chosen.get(group, name)
         if group == "_self_":
             found |= mine
             has_own = True
@@ -371,10 +382,10 @@ def _composed(project: Project, file: str, package: str, depth: int) -> dict[str
         if inside == "_here_":
             inside = ""
         elif inside == "_global_":
-            found |= _composed(project, f"{other.removesuffix('.yaml')}.yaml", "", depth + 1)
+            found |= _composed(project, f"{other.removesuffix('.yaml')}.yaml", "", chosen, depth + 1)
             continue
         there = ".".join(part for part in (package, inside) if part)
-        found |= _composed(project, f"{other.removesuffix('.yaml')}.yaml", there, depth + 1)
+        found |= _composed(project, f"{other.removesuffix('.yaml')}.yaml", there, chosen, depth + 1)
     return found if has_own else found | mine
 
 
