@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.network, pytest.mark.slow]
 QUEUE = "megatron.core.dist_checkpointing.strategies.base.async_calls"
 MODEL_TYPE = "megatron.core.enums.ModelType.encoder_and_decoder"
 BROKEN = {("0.6.1", "0.18.0"): [MODEL_TYPE, MODEL_TYPE], ("0.7.0", "0.18.0"): [QUEUE], ("0.7.1", "0.18.0"): [QUEUE]}
-"""What breaks as the release is: megatron-core 0.17 dropped what verl 0.7 asks before each step, and 0.18 what verl 0.6
+"""What breaks as the release is: megatron-core 0.17 dropped what verl 0.7 asks before each step, and what verl 0.6
 compares with where it makes the model without mbridge, its default."""
 
 
