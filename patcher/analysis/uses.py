@@ -211,13 +211,16 @@ class EngineFlag:
     """Given as `--name`, so that only what the command line takes will do."""
 
 
+Sign: TypeAlias = Literal["", "+", "++", "~"]
+
+
 @dataclass(frozen=True, slots=True)
 class ConfigKey:
     """A hydra override `key=value` with the sign in front of it."""
 
     dotted: str
     value: str | None = None
-    sign: Literal["", "+", "++", "~"] = ""
+    sign: Sign = ""
     entry: str = ""
     """The module that is run with it: `verl.trainer.main_ppo`. "": not known. With `dotted` empty, the entry itself."""
     config: str = ""
