@@ -62,9 +62,9 @@ def judge(use: Use, program: Program, baseline: Program | None = None) -> Verdic
         case EnvironmentVariable():
             return judge_variable(use, program, baseline)
         case EngineFlag():
-            return judge_flag(use, program, baseline)
+            return judge_flag(use, program)
         case ConfigKey():
-            return judge_key(use, program, baseline)
+            return judge_key(use, program)
         case TextComparison():
             return Unrelated()
 

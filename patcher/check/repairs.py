@@ -43,8 +43,8 @@ def attribute(
     """Check `final` again, and attribute each finding that is gone or new to the step that made the difference.
 
     `now` are the texts that the report is about, `base` those that the first step starts from (others where records
-    are applied already), `final` those after the last. `glance` is a cheaper check, which tells of severities only
-    whether the use is guarded where it stands.
+    are applied already), `final` those after the last. `quick_recheck` is a cheaper check, which tells of severities
+    only whether the use is guarded where it stands.
     """
     if not final:
         return Repairs(report, report)
@@ -256,20 +256,18 @@ def planned(session: Session, target: Target | None, request: Request) -> tuple[
     return plan_on_tree(session, request, situation), now, base
 
 
-def check_with_records(
-    project: Project, target: Target, records: Sequence[Record], verl: str, *, baseline: Target | None = None
-) -> tuple[Report, Report]:
+def check_with_records(project: Project, target: Target, records: Sequence[Record], verl: str) -> tuple[Report, Report]:
     """One tree on one target, as it is (with `repaired_by`) and once the records are applied.
 
     The tree has no ledger, and nothing is known of its surroundings but `target.versions`. `records` must be ordered;
     those that are off by default do not count.
     """
-    report = check_pair(project, target, verl=verl, baseline=baseline)
+    report = check_pair(project, target, verl=verl)
     files = {one.file for one in report.findings}
     steps, base = _rehearse(project, target, _concerned(records, files), verl)
     final = {path: text for _, texts in steps for path, text in texts.items()}
-    recheck = _rechecker(project, target, verl, baseline)
-    quick_recheck = _rechecker(project, target, verl, baseline, severity_in_place)
+    recheck = _rechecker(project, target, verl, None)
+    quick_recheck = _rechecker(project, target, verl, None, severity_in_place)
     repairs = attribute(report, base, base, steps, final, recheck, quick_recheck)
     return repairs.before, repairs.after
 

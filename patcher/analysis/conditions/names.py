@@ -97,10 +97,7 @@ class Summaries:
 
 def summaries_of(project: Project) -> Summaries:
     """The summaries of a project, kept as long as it lives."""
-    summaries = project.kept.get("outlines")
-    if not isinstance(summaries, Summaries):
-        summaries = project.kept["outlines"] = Summaries(project)
-    return summaries
+    return project.answers.once("summaries", lambda: Summaries(project))
 
 
 _DEEPEST = 40

@@ -128,6 +128,13 @@ def _bound(symbols: Lookup, owner: Class, binding: Binding, name: str) -> Resolu
             return None if isinstance(found.definition, Absent) else found
 
 
+def declared_fields(owner: Class) -> Iterator[tuple[str, ast.AnnAssign]]:
+    """The annotated names of a class's body by name, which are the fields of a dataclass: `size: int = 0`."""
+    for node in owner.node.body:
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            yield node.target.id, node
+
+
 def methods(symbols: Lookup, owner: Class) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
     """The functions of a class's body, those under conditions included."""
     for bindings in class_scope(symbols, owner).names.values():

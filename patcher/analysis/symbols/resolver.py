@@ -7,6 +7,7 @@ import builtins
 import re
 from pathlib import Path
 
+from patcher.analysis.answers import Answers
 from patcher.analysis.symbols.classes import member_of_class
 from patcher.analysis.symbols.computed_names import set_by_computed_names
 from patcher.analysis.symbols.definition import (
@@ -88,6 +89,8 @@ class Symbols:
         """`earlier` are those of a neighbouring release, whose text need not be searched again where it is the same."""
         self.modules = Modules(package)
         self.text: TextIndex = TextIndex(package, earlier.text if earlier is not None else None)
+        self.answers = Answers()
+        """What other modules find out about the package, as the variables that it reads."""
         self.class_scopes: dict[ast.ClassDef, Scope] = {}
         self.set_attributes: dict[ast.ClassDef, tuple[dict[str, list[SetOnSelf]], bool]] = {}
         self._open_classes: dict[str, frozenset[str]] = {}

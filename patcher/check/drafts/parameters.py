@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from patcher.analysis.symbols import Class, Function, Symbols
-from patcher.analysis.symbols.classes import linearise, methods
+from patcher.analysis.symbols.classes import declared_fields, linearise, methods
 from patcher.i18n import Phrase, phrase
 
 
@@ -66,11 +66,10 @@ def _constructor(symbols: Symbols, owner: Class) -> Callee | None:
         own = {method.name: method for method in methods(symbols, base)}
         if "__init__" in own:
             return Callee(_formals(own["__init__"].args, drop=True), own["__init__"], owner, base.module)
-    fields = [node for base in reversed(order) for node in base.node.body if isinstance(node, ast.AnnAssign)]
     found = {
-        node.target.id: Formal(node.target.id, None, node.value, node.annotation)
-        for node in fields
-        if isinstance(node.target, ast.Name)
+        name: Formal(name, None, node.value, node.annotation)
+        for base in reversed(order)
+        for name, node in declared_fields(base)
     }
     return Callee(found, None, owner, owner.module) if found else None
 
