@@ -229,16 +229,7 @@ class ConfigKey:
     """What the same command picks from config groups: `("model_engine", "megatron")`."""
 
 
-@dataclass(frozen=True, slots=True)
-class TextComparison:
-    """Two version strings compared as text."""
-
-    package: str
-
-
-Need: TypeAlias = (
-    ImportOf | MemberOf | CallOf | MethodOf | EnvironmentVariable | EngineFlag | ConfigKey | TextComparison
-)
+Need: TypeAlias = ImportOf | MemberOf | CallOf | MethodOf | EnvironmentVariable | EngineFlag | ConfigKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,8 +248,6 @@ class Bound:
 
     value: Value
     conditions: tuple[Condition, ...] = ()
-    attempt: WhenRaised | None = None
-    """It stands in the body of a `try`: not bound if one of these lines, all before it, raises."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

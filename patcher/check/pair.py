@@ -33,7 +33,6 @@ from patcher.analysis.uses import (
     MemberOf,
     MethodOf,
     Need,
-    TextComparison,
     Use,
 )
 from patcher.check.rules.calls import judge_call
@@ -65,8 +64,6 @@ def judge(use: Use, program: Program, baseline: Program | None = None) -> Verdic
             return judge_flag(use, program)
         case ConfigKey():
             return judge_key(use, program)
-        case TextComparison():
-            return Unrelated()
 
 
 _OF_NAMES = ("module-removed", "module-moved", "symbol-removed", "symbol-moved")

@@ -133,22 +133,11 @@ class Job:
         self._values = {**values, **OVERRIDES, "actor_rollout_ref.rollout.name": engine}
         self._fields = fields
         """Defaults of the configuration's classes, by field name."""
-        self._choices = frozenset(value for value in self._values.values() if isinstance(value, str))
+        self.choices = frozenset(value for value in self._values.values() if isinstance(value, str))
+        """All texts among the values: the entries of registries that the job may choose."""
         self._ends: dict[str, list[str]] = {}
         for key in self._values:
             self._ends.setdefault(key.rpartition(".")[2], []).append(key)
-
-    @property
-    def choices(self) -> frozenset[str]:
-        """All texts among the values: the entries of registries that the job may choose."""
-        return self._choices
-
-    def fixed(self, name: str) -> Term | None:
-        """What goes by a name; None if nothing is known of it."""
-        return FIXED.get(name)
-
-    def fixed_name(self, dotted: str) -> Term | None:
-        return FIXED_NAMES.get(dotted)
 
     def setting(self, name: str, annotation: str | None) -> Term:
         """A parameter or attribute that holds part of the configuration."""
@@ -220,7 +209,7 @@ class Job:
         for one in (left, right):
             if isinstance(one, Constant) and isinstance(one.value, str):
                 # `if backend == "trtllm":` with a word that no value of the configuration is.
-                if one is right and _last_name(left) in CHOSEN and one.value not in self._choices:
+                if one is right and _last_name(left) in CHOSEN and one.value not in self.choices:
                     return operator in ("!=", "not in", "is not")
                 if self.is_off_word(one.value):
                     return operator in ("!=", "not in", "is not")

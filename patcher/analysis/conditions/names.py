@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from weakref import ref
 
-from patcher.analysis.conditions.job import ENTRIES, Job
+from patcher.analysis.conditions.job import ENTRIES, FIXED, FIXED_NAMES, Job
 from patcher.analysis.conditions.target_queries import TargetQueries
 from patcher.analysis.conditions.terms import UNKNOWN, Known, Raised, Reference, Setting, Term, Unknown, truth
 from patcher.analysis.expressions import Constant, Expression
@@ -148,6 +148,14 @@ class NameResolver(ABC):
             return self.job.value(term) if self.job is not None else UNKNOWN
         return term
 
+    def value(self, of: Expression, context: EvalContext) -> Term:
+        """What an expression comes to, a setting's value in its place. Raises `Raised`."""
+        return self.resolve_setting(self.term(of, context))
+
+    def fixed(self, name: str) -> Term | None:
+        """What goes by a name in the plain job, wherever it is; None if nothing is known of it."""
+        return FIXED.get(name) if self.job is not None else None
+
     def name(self, name: str, context: EvalContext) -> Term:
         """What a name stands for in a place."""
         if name in context.local:
@@ -183,7 +191,7 @@ class NameResolver(ABC):
     def _parameter(self, body: Body, name: str) -> Term:
         if self.job is None:
             return UNKNOWN
-        if (fixed := self.job.fixed(name)) is not None:
+        if (fixed := self.fixed(name)) is not None:
             return fixed
         default = body.defaults.get(name)
         # `def run(self, offload=False)`: the plain job takes the default of a switch.
@@ -219,7 +227,8 @@ class NameResolver(ABC):
             term = _unless_filled(self._assigned(alternative, context), key[2])
             # A binding that certainly runs replaces the earlier ones; one that may run stands beside them.
             found = [term] if answer else [*found, term]
-        if not found and self.job is not None and (fixed := self.job.fixed(key[2])) is not None:
+        fixed = self.fixed(key[2])
+        if not found and fixed is not None:
             return fixed
         # All bindings that may hold agree.
         if found and all(term == found[0] for term in found):
@@ -228,9 +237,7 @@ class NameResolver(ABC):
             # For the plain job it is enough that all bindings are true, or all false.
             answers = {truth(self.resolve_setting(term)) for term in found}
             term = Known(answers.pop()) if len(answers) == 1 and None not in answers and self.job else UNKNOWN
-        if isinstance(term, Unknown) and self.job is not None and (fixed := self.job.fixed(key[2])) is not None:
-            return fixed
-        return term
+        return fixed if isinstance(term, Unknown) and fixed is not None else term
 
     def _assigned(self, alternative: Assigned, context: EvalContext) -> Term:
         match alternative.value:
@@ -246,8 +253,8 @@ class NameResolver(ABC):
 
     def dotted(self, dotted: str) -> Term:
         """What an absolute dotted name stands for."""
-        if self.job is not None and (fixed := self.job.fixed_name(dotted)) is not None:
-            return fixed
+        if self.job is not None and dotted in FIXED_NAMES:
+            return FIXED_NAMES[dotted]
         split = self.summaries.split(dotted)
         if split is None:
             return self.queries.reference(dotted, self)

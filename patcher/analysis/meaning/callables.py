@@ -17,15 +17,12 @@ from patcher.analysis.meaning.meanings import (
     Outside,
     SuperOf,
     TreeClass,
-    TreeFunction,
     TypeOf,
     frame_of,
     is_class_method,
-    is_static,
 )
 from patcher.analysis.meaning.members import Receiver, ancestry, dotted, lookup
 from patcher.analysis.symbols import (
-    Absent,
     Class,
     External,
     Function,
@@ -35,6 +32,7 @@ from patcher.analysis.symbols import (
     Variable,
     full_name,
 )
+from patcher.analysis.symbols.definition import is_static
 from patcher.analysis.symbols.signature import constructor_of, read_parameters
 
 if TYPE_CHECKING:
@@ -92,8 +90,6 @@ def _takes(program: Program, called: Meaning) -> Callable_:
             return Takes(read_parameters(node, bound=False), full_name(called))
         case Variable():
             return Unknown("what it holds is not known", full_name(called))
-        case Absent() | Outside() | TreeFunction() | Unknown():
-            return NotOurs()
         case _:
             return NotOurs()
 

@@ -188,19 +188,11 @@ def _key(node: ast.Call) -> str | None:
 
 def updated(walk: Walk, container: ContainerValue, node: ast.Call, values: dict[int, Value]) -> ContainerValue:
     """The dict after `update(other, key=value)`; also what `dict(other, key=value)` makes."""
-    for argument in node.args:
-        other = values[id(argument)]
-        if isinstance(other, ContainerValue):
-            for item in other.items:
-                container = added(container, item)
-            container = container.adding(open_too=other.open)
-        else:
-            container = container.adding(open_too=True)
-    for keyword in node.keywords:
-        value = values[id(keyword)]
-        if keyword.arg is not None:
-            name = identifier(keyword.value)
-            container = added(container, Item(keyword.arg, value, keyword.lineno, name, walk.conditions))
+    for given in (*node.args, *node.keywords):
+        value = values[id(given)]
+        if isinstance(given, ast.keyword) and given.arg is not None:
+            name = identifier(given.value)
+            container = added(container, Item(given.arg, value, given.lineno, name, walk.conditions))
         elif isinstance(value, ContainerValue):
             for item in value.items:
                 container = added(container, item)

@@ -10,7 +10,7 @@ from weakref import ref
 from patcher.analysis.conditions.evaluator import Evaluator
 from patcher.analysis.conditions.job import ENGINES, USUAL_ENGINE
 from patcher.analysis.conditions.names import EvalContext, summaries_of
-from patcher.analysis.conditions.terms import EXCEPTIONS, FAILED_IMPORT
+from patcher.analysis.conditions.terms import EXCEPTIONS, FAILED_IMPORT, is_caught
 from patcher.analysis.findings import Broken, FindingKind, Problem
 from patcher.analysis.meaning import Program
 from patcher.analysis.severity.attribute_tests import attributes_asked, has_attribute, with_known_attributes
@@ -201,8 +201,7 @@ def guards_of(program: Program, package: str = "") -> Guards:
 
 def covers(catches: tuple[str, ...], kind: FindingKind, use: Use) -> bool:
     """Whether one of the exceptions catches what a problem of this kind raises."""
-    names = {name.rpartition(".")[2] for name in catches}
-    return not names.isdisjoint(_raised(kind, use))
+    return is_caught(_raised(kind, use), catches)
 
 
 def _raised(kind: FindingKind, use: Use) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from patcher.analysis.symbols.definition import Absent, Module, Resolution, Unknown, Variable, reexported
 from patcher.analysis.symbols.lookup import Lookup
-from patcher.analysis.symbols.scope import FunctionNode, Imported, Table, literal_table, table_of
+from patcher.analysis.symbols.scope import FunctionNode, Imported, Table, imports, literal_table, table_of
 
 TableOf: TypeAlias = Callable[[str], "Table | None"]
 
@@ -76,10 +76,8 @@ def _ends(body: Iterable[ast.stmt], walk: _GetattrWalk) -> bool:
                 ]
                 if all(through):
                     return True
-            case ast.ImportFrom(names=aliases):
-                for alias in aliases:
-                    module = "." * node.level + (node.module or "")
-                    walk.local[alias.asname or alias.name] = Imported(module, alias.name)
+            case ast.ImportFrom():
+                walk.local.update(imports(node))
             case ast.Assign(targets=[ast.Name(id=target)], value=value):
                 walk.local[target] = _looked_up(value, walk)
             case ast.AnnAssign(target=ast.Name(id=target), value=ast.expr() as value):

@@ -30,6 +30,7 @@ from patcher.analysis.symbols.module_getattr import module_getattr_member
 from patcher.analysis.symbols.scope import Assigned, Binding, Imported, Scope, literal_table
 from patcher.analysis.symbols.signature import Signature, signature_of
 from patcher.analysis.symbols.sources import Modules, TextIndex
+from patcher.analysis.syntax import own_nodes
 
 _OF_IMPORTS = frozenset(("__path__", "__all__", "__spec__", "__file__", "__loader__", "__package__", "__wrapped__"))
 """What Python and its tools ask any module for: its `__getattr__` is asked too, and serves none of them."""
@@ -58,7 +59,7 @@ def _returns_its_argument(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     if isinstance(node, ast.AsyncFunctionDef) or node.decorator_list or not node.args.args:
         return False
     first = node.args.args[0].arg
-    own = list(_own(node))
+    own = own_nodes(node)
     returns = [one for one in own if isinstance(one, ast.Return)]
     stored = any(isinstance(one, ast.Name) and one.id == first and isinstance(one.ctx, ast.Store) for one in own)
     return (
@@ -66,16 +67,6 @@ def _returns_its_argument(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
         and bool(returns)
         and all(isinstance(one.value, ast.Name) and one.value.id == first for one in returns)
     )
-
-
-def _own(node: ast.AST) -> list[ast.AST]:
-    """The nodes below, those of functions inside left out."""
-    found: list[ast.AST] = []
-    for child in ast.iter_child_nodes(node):
-        found.append(child)
-        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
-            found += _own(child)
-    return found
 
 
 _QUERY = re.compile(r"\s*([\w.]+?)\s*(?:\(\s*(\w+)\s*\))?\s*")

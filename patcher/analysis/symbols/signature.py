@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from patcher.analysis.symbols.classes import Base, declared_fields, linearise, methods
-from patcher.analysis.symbols.definition import Class, Definition, External, Function, Unknown, Variable
+from patcher.analysis.symbols.definition import Class, Definition, External, Function, Unknown, Variable, is_static
 from patcher.analysis.symbols.lookup import Lookup
 from patcher.analysis.symbols.scope import FunctionNode
 from patcher.analysis.syntax import last_name
@@ -36,8 +36,7 @@ def signature_of(symbols: Lookup, definition: Definition) -> Signature | Unknown
     """The parameters that a call of the definition takes. Decorators are taken to keep them."""
     match definition:
         case Function(node=node, owner=owner):
-            static = any(isinstance(mark, ast.Name) and mark.id == "staticmethod" for mark in node.decorator_list)
-            return _read(node.args, drop=owner is not None and not static)
+            return _read(node.args, drop=owner is not None and not is_static(node))
         case Class():
             return _constructor(symbols, definition)
         case Variable(value=ast.Lambda(args=arguments)):

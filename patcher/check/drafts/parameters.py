@@ -10,6 +10,7 @@ from difflib import SequenceMatcher
 
 from patcher.analysis.symbols import Class, Function, Symbols
 from patcher.analysis.symbols.classes import declared_fields, linearise, methods
+from patcher.analysis.symbols.definition import is_static
 from patcher.i18n import Phrase, phrase
 
 
@@ -52,8 +53,8 @@ def callee_of(symbols: Symbols, dotted: str) -> Callee | None:
     """What a call of the dotted name runs; None if that is not written in the package."""
     match symbols.resolve(dotted).definition:
         case Function(node=node, owner=owner, module=module):
-            static = any(isinstance(mark, ast.Name) and mark.id == "staticmethod" for mark in node.decorator_list)
-            return Callee(_formals(node.args, drop=owner is not None and not static), node, owner, module)
+            drop = owner is not None and not is_static(node)
+            return Callee(_formals(node.args, drop=drop), node, owner, module)
         case Class() as owner:
             return _constructor(symbols, owner)
         case _:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Literal
 
 from patcher.analysis.findings import Broken, FindingKind, Fine, Problem, Undecided, Unrelated, Verdict
@@ -90,12 +89,12 @@ _BY_KEYWORD: dict[str, Kind] = {"class": "class", "def": "function", "": "variab
 _ASIDE = frozenset({"tests", "test", "testing", "examples", "benchmarks", "third_party"})
 
 
-def moved_symbol(program: Program, module: str, name: str | None, baseline: Program | None = None) -> str:
+def moved_symbol(program: Program, module: str, name: str | None, baseline: Program | None) -> str:
     """The dotted name under which what was `module.name` is to be found now; "" if that is not clear."""
     symbols = program.target.packages.get(module.partition(".")[0])
     if symbols is None or not program.target.moves or name is None or name.startswith("__"):
         return ""
-    wanted = _kind_before(baseline, f"{module}.{name}")
+    wanted = _kind_of(baseline.resolve(f"{module}.{name}").definition) if baseline is not None else None
     key = ("moved", module, name, wanted)
     return program.once(key, lambda: moved_in(program.symbols(module), module, name, wanted), "")
 
@@ -110,13 +109,6 @@ def moved_module(program: Program, dotted: str) -> str:
     best = _best_match(dotted, same)
     # A module called `utils` or `base` (five letters or fewer, or one of many) is no evidence.
     return best if best and (len(same) == 1 or _likeness(dotted, best) > 1) and len(tail) > 5 else ""
-
-
-def _kind_before(baseline: Program | None, symbol: str) -> Kind | None:
-    """What the name stood for in a release that has it."""
-    if baseline is None:
-        return None
-    return _kind_of(baseline.resolve(symbol).definition)
 
 
 def _kind_of(definition: Definition) -> Kind | None:
@@ -186,7 +178,7 @@ def _public(symbols: Symbols, module: str, name: str) -> str:
     for length in range(1, len(parts)):
         package = ".".join(parts[:length])
         home = symbols.modules.find(package)
-        if not isinstance(home, Module) or home.path is None or home.path == Path():
+        if not isinstance(home, Module) or home.path is None:
             continue
         scope = symbols.modules.scope(home)
         if isinstance(scope, Unknown) or not any(isinstance(b.made_by, Imported) for b in scope.bindings(name)):
