@@ -55,7 +55,8 @@ def attribute(
     gone = _difference(concerned, again.findings, now, final)
     new = _difference(again.findings, concerned, final, now)
     culprits = states.blame(gone, concerned)
-    found = tuple(replace(one, repaired_by=culprits.get(number)) for number, one in _numbered(report.findings, gone))
+    places = {id(finding): number for number, finding in enumerate(gone)}
+    found = tuple(replace(one, repaired_by=culprits.get(places.get(id(one), -1))) for one in report.findings)
     return Repairs(
         replace(report, findings=found),
         _merged(report, again, files),
@@ -66,12 +67,6 @@ def attribute(
 def _is_source(file: str) -> bool:
     """Whether a file is of those that records edit; scripts and settings are not."""
     return file.endswith(".py") and file.startswith("verl/")
-
-
-def _numbered(findings: Sequence[Finding], gone: Sequence[Finding]) -> list[tuple[int, Finding]]:
-    """Each finding with its place among those that are gone, -1 for one that stays."""
-    places = {id(finding): number for number, finding in enumerate(gone)}
-    return [(places.get(id(finding), -1), finding) for finding in findings]
 
 
 def _merged(report: Report, again: Report, files: Collection[str]) -> Report:

@@ -15,7 +15,7 @@ _CONFIGURED = frozenset({"config", "cfg", "environ", "getenv", "args", "kwargs",
 def severity_of(use: Use, problem: Problem, program: Program) -> Severity:
     """break, optional, guarded or inert."""
     # A variable that nobody reads has no effect, and nothing fails.
-    if isinstance(use.need, EnvironmentVariable) or problem.kind in ("env-removed", "env-unknown"):
+    if isinstance(use.need, EnvironmentVariable):
         return "inert"
     # `+key=value` adds a key: hydra takes it, and the code may ignore it.
     if isinstance(use.need, ConfigKey) and use.need.sign in ("+", "++"):

@@ -25,9 +25,8 @@ from patcher.analysis.symbols.definition import (
     is_property,
     reexported,
 )
-from patcher.analysis.symbols.lookup import SetOnSelf
 from patcher.analysis.symbols.module_getattr import module_getattr_member
-from patcher.analysis.symbols.scope import Assigned, Binding, Imported, Scope, literal_table
+from patcher.analysis.symbols.scope import Assigned, Binding, Imported, literal_table
 from patcher.analysis.symbols.signature import Signature, signature_of
 from patcher.analysis.symbols.sources import Modules, TextIndex
 from patcher.analysis.syntax import own_nodes
@@ -81,10 +80,7 @@ class Symbols:
         self.modules = Modules(package)
         self.text: TextIndex = TextIndex(package, earlier.text if earlier is not None else None)
         self.answers = Answers()
-        """What other modules find out about the package, as the variables that it reads."""
-        self.class_scopes: dict[ast.ClassDef, Scope] = {}
-        self.set_attributes: dict[ast.ClassDef, tuple[dict[str, list[SetOnSelf]], bool]] = {}
-        self._open_classes: dict[str, frozenset[str]] = {}
+        """What is found out about the package: what its classes bind, the variables that it reads."""
         self._members: dict[tuple[str, str], Resolution] = {}
         self._active: set[tuple[str, str]] = set()
         self._cuts = 0
@@ -202,14 +198,14 @@ class Symbols:
     def sets_by_computed_name(self, owner: Class) -> bool:
         """Whether the module of a class sets attributes on it by computed names."""
         home = self.modules.find(owner.module)
-        return isinstance(home, Module) and owner.qualname in self._set_by_computed_names(home)
+        if not isinstance(home, Module):
+            return False
+        key = ("set by computed names", home.name)
+        return owner.qualname in self.answers.once(key, lambda: self._set_by_computed_names(home))
 
     def _set_by_computed_names(self, module: Module) -> frozenset[str]:
-        if module.name not in self._open_classes:
-            tree = self.modules.tree(module) if b"setattr(" in self.modules.text(module) else None
-            found = set_by_computed_names(tree) if isinstance(tree, ast.Module) else frozenset()
-            self._open_classes[module.name] = found
-        return self._open_classes[module.name]
+        tree = self.modules.tree(module) if b"setattr(" in self.modules.text(module) else None
+        return set_by_computed_names(tree) if isinstance(tree, ast.Module) else frozenset()
 
     def _takes(self, definition: Definition, parameter: str) -> bool | None:
         found = self.signature(definition)
