@@ -110,7 +110,6 @@ Condition: TypeAlias = When | WhenRaised
 
 
 MOST_CONDITIONS = 150
-
 """How many conditions are kept of those that one place stands under; a place in verl stands under 10 at most.
 With fewer of them code counts as what runs, so nothing is held to be guarded that is not."""
 

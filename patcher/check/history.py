@@ -1,4 +1,4 @@
-"""Since when: each finding is looked for in earlier releases of the package that it is about."""
+"""Since when: each finding is looked for in earlier releases of the package that it is about, by bisection."""
 
 from __future__ import annotations
 

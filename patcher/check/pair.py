@@ -1,4 +1,6 @@
-"""One tree on one target: uses, then verdicts, then findings."""
+"""One tree on one target: each use goes to the rule for its kind (`judge`), broken ones become findings with a
+severity.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The records on a tree for other versions than those installed: which record repairs which finding."""
+"""Which record repairs which finding (`repaired_by`): the records are planned for the target's versions, their edits
+made in memory, and what is gone or new afterwards is attributed to the record that made the difference.
+"""
 
 from __future__ import annotations
 

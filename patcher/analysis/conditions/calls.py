@@ -1,4 +1,6 @@
-"""What a call in a test evaluates to: well-known functions, and small functions of the tree that are interpreted."""
+"""What a call in a test evaluates to: built-in functions, methods of texts, `config.get`, and small helpers of the
+tree, which are interpreted step by step (`def is_vllm_at_least(wanted): …`).
+"""
 
 from __future__ import annotations
 

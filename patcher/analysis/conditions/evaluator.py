@@ -1,4 +1,10 @@
-"""What an expression of the tree comes to on one target."""
+"""Tests of the tree, evaluated on one target without running any code: true, false, or not known (None).
+
+    if version("vllm") >= "0.9" and hasattr(vllm, "LLM"):    # the target's version and symbols decide
+    if config.lora.enable:                                   # what is known of the plain job decides, given a `Job`
+
+An exception that the test raises for certain makes it false: the code under it does not run.
+"""
 
 from __future__ import annotations
 
@@ -78,6 +84,7 @@ class Evaluator(NameResolver):
             _, answer, asked = self._answers[key]
             self.asked = self.asked or asked
             return answer
+        # An answer is kept with whether it rests on the target, so that the next one who asks is told so too.
         before, self.asked = self.asked, False
         try:
             answer = truth(self.value(test, context))

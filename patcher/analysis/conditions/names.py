@@ -1,4 +1,9 @@
-"""What names of the tree stand for where a test is evaluated: the tree's summaries, and name resolution in them."""
+"""What names stand for where a test is evaluated: local names, parameters, imports, star imports, `self.x` and
+`Class.x`.
+
+It works on the summaries of the tree's files. Every binding of a name counts whose own conditions may hold; the name is
+known where they all agree.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Which arguments a call of a meaning takes: constructors, decorators, and `**kwargs` that are only passed on."""
+"""The signature of what is called: of functions, methods and constructors, through decorators that keep or add
+parameters, and with `**kwargs` that are only passed on replaced by what the other function takes.
+"""
 
 from __future__ import annotations
 

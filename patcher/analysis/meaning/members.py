@@ -1,4 +1,9 @@
-"""Attributes of meanings: of modules, of instances, and of classes whose bases lead from the tree to a package."""
+"""Attributes of values: where `x.name` leads, or that it is absent, or that this cannot be known.
+
+Looked up on modules, and along the method resolution order of classes whose bases lead from the tree to a package.
+Members of enumerations, properties, `self.x = …` in methods, names that `torch.nn.Module` has, and a `__getattr__` that
+only asks another object are followed.
+"""
 
 from __future__ import annotations
 

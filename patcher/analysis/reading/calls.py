@@ -1,4 +1,6 @@
-"""Calls: how they pass arguments, what they do to containers, and the built-in functions that are followed."""
+"""Calls: how they pass arguments (`*args`, `**kwargs` and where their keys were set, `functools.partial`), what they do
+to lists and dicts, and the functions of Python that are followed: `getattr`, `super`, `import_module`, `mock.patch`.
+"""
 
 from __future__ import annotations
 

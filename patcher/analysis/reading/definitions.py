@@ -1,4 +1,4 @@
-"""Functions and classes, and what annotations and `isinstance` tests say of the names in them."""
+"""Functions and classes, their decorators and parameters, and what type annotations and `isinstance` say of a name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The state of one walk over a file, and what assignments do to it."""
+"""The state of one walk over a file, and what assignments do to it, monkey patches such as `LLM.forward = own`
+included.
+"""
 
 from __future__ import annotations
 

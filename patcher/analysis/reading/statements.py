@@ -1,4 +1,8 @@
-"""Statements: imports, assignments, and those after which the code can go several ways."""
+"""Statements: imports, assignments, and those after which the code can go several ways.
+
+Here it is decided under which conditions a use runs (`if`, loops, `match`, a `return` further up) and which exceptions
+are caught around it (`try`, `contextlib.suppress`).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What stands between a use and its failure: tests and handlers around it, and whether a job runs it at all."""
+"""What stands between a use and its failure: tests of versions, `hasattr`, `try` with `except`, and jobs that never run
+it.
+"""
 
 from __future__ import annotations
 
@@ -106,9 +108,13 @@ class Guards:
         return ruled_out
 
     def _is_among(self, nodes: AbstractSet[Node], node: Node) -> bool:
-        """What a record brings into a file is taken to run where the file's own code does."""
+        """Whether a function is among those that run, found for the tree as it is.
+
+        A function that a record brings into a file is taken to run where the file's own code does.
+        """
         if node in nodes or self._project.origin is self._project:
             return node in nodes
+        # Not among the functions of the tree as it is: new with the record.
         before = summaries_of(self._project.origin).file(node[0])
         return (before is None or node[1] not in before.bodies) and (node[0], "") in nodes
 

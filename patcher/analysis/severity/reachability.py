@@ -1,4 +1,5 @@
-"""What a job runs of a tree: modules that are imported and functions that are called, found by name from its entries.
+"""Which code of a tree the plain job and the programs of run scripts run, and which is dead to them: modules that are
+imported and functions that are called, found by name from the entry points (a call graph).
 
 The search is light on purpose: `x.name` may be any method `name` of a class that the job mentions. What conditions rule
 out is left out.

@@ -1,4 +1,7 @@
-"""Members of classes: own, inherited, fields, and attributes that methods set on `self`."""
+"""Members of a package's classes: own, inherited, fields, and attributes that methods set on `self`.
+
+A class with a `__getattr__`, a metaclass or attributes of computed names is open: nothing is certainly absent there.
+"""
 
 from __future__ import annotations
 

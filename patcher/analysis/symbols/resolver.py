@@ -1,4 +1,8 @@
-"""Static look-up of symbols in one package's sources: `has` for records, definitions for everybody else."""
+"""Static look-up of symbols in one package's sources: `has` for records, definitions for everybody else.
+
+Follows re-exports, star imports, `__all__`, names that a module serves from its own `__getattr__`, submodules and
+inherited members. What is compiled (`.so`) or computed at import is not known, which is another answer than absent.
+"""
 
 from __future__ import annotations
 

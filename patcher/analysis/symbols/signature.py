@@ -1,4 +1,6 @@
-"""The parameters of functions, methods and constructors, generated ones included."""
+"""The parameters of functions, methods and constructors; those of dataclasses, attrs, pydantic and msgspec are
+generated from their fields.
+"""
 
 from __future__ import annotations
 

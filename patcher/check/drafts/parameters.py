@@ -1,4 +1,6 @@
-"""What became of a parameter between two releases: kept, renamed, or of no effect; and what says so."""
+"""What became of a parameter between two releases: kept, renamed, turned into its opposite, or of no effect; and what
+says so (a deprecation warning, a docstring, its place among its neighbours).
+"""
 
 from __future__ import annotations
 

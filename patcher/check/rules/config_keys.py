@@ -1,4 +1,6 @@
-"""Whether a hydra override is one that the config of the tree's entry point takes."""
+"""Whether a hydra override is one that the config of the tree's entry point takes: key-removed, with the place where
+the key is now.
+"""
 
 from __future__ import annotations
 

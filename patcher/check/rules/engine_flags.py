@@ -1,4 +1,6 @@
-"""Whether an engine argument is one that the release of vLLM takes, as its sources spell them."""
+"""Whether an engine argument, `vllm serve --flag`, is one that the release of vLLM takes, as its sources spell them:
+flag-removed, with the option that is written much the same.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Imports: is the module there, and the name in it; and where is it now, if it moved?"""
+"""Imports: is the module there, and the name in it; and where is it now, if it was moved or renamed?
+
+Gives the kinds module-removed, module-moved, symbol-removed and symbol-moved.
+"""
 
 from __future__ import annotations
 
@@ -132,7 +135,7 @@ def moved_in(symbols: Symbols, module: str, name: str, wanted: Kind | None = Non
     sorts = {wanted} if wanted is not None else _likely_kinds(name)
     places = [place for place, sort in found.items() if sort in sorts]
     best = _best_match(module, places)
-    # A short name (`run`, `Config`) or one of several namesakes is believed only if the modules are alike.
+    # A short name (`run`, `Index`) or one of several namesakes is believed only if the modules are alike.
     if not best or ((len(places) > 1 or len(name) < 6) and not _is_similar(module, best, name)):
         return ""
     if isinstance(symbols.resolve(f"{best}.{name}").definition, Absent | Unknown):

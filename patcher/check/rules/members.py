@@ -1,4 +1,8 @@
-"""Attributes: does what a value can be have them?"""
+"""Attributes: does what a value can be have them? Gives the kind attribute-removed.
+
+Where one of the values may have the attribute, or a subclass of its class, the use is undecided, so that a finding is
+no false positive.
+"""
 
 from __future__ import annotations
 

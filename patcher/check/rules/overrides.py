@@ -1,4 +1,8 @@
-"""Methods that override a target's: can they be called the way the target's package calls its own?"""
+"""Methods that override a target's: can they be called the way the target's package calls its own?
+
+Gives the kind override-mismatch: a parameter that callers pass and the override refuses, one that it requires and
+nobody passes, and abstract methods that a class leaves out.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The environment variables that a release reads, and whether one that is set is among them."""
+"""The environment variables that a release reads, and whether one that is set is among them.
+
+Gives the kinds env-removed, of one that an earlier release read, and env-unknown.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What one command line means: variables that it sets, overrides of verl's config, flags of vLLM's server."""
+"""What one command line means: environment variables that it sets (`export`, `env`, `docker -e`, `--runtime-env-json`),
+hydra overrides of verl's config, flags of vLLM's server.
+"""
 
 from __future__ import annotations
 

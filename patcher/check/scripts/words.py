@@ -1,4 +1,6 @@
-"""Shell text -> words and operators, with quotes, expansions, comments, arrays and here-documents told apart."""
+"""The lexer of shell scripts: text -> words and operators, with quotes, expansions, comments, arrays and here-documents
+told apart.
+"""
 
 from __future__ import annotations
 
