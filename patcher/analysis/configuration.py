@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -117,6 +117,8 @@ class Composition:
     """Configs that the defaults ask for and that are not there, or are no yaml."""
 
 
+ReadText: TypeAlias = Callable[[str], "str | None"]
+"""The text of a config by its path, `actor/dp_actor.yaml`; None if there is none that can be read."""
 _DEEPEST_DEFAULTS = 30
 """How many configs may name one another in their defaults; they may do so in a circle."""
 _MOST_CONFIGS = 2000
@@ -135,8 +137,8 @@ class _Default:
 
 
 class _Composer:
-    def __init__(self, folders: tuple[Path, ...], picked: Mapping[str, str]) -> None:
-        self._folders = folders
+    def __init__(self, read: ReadText, picked: Mapping[str, str]) -> None:
+        self._read = read
         self._picked = dict(picked)
         self.made = Composition()
         self._added = self._depth = 0
@@ -187,25 +189,35 @@ class _Composer:
         self._depth -= 1
 
     def read(self, path: str) -> tuple[str, Config] | None:
-        for folder in self._folders:
-            file = folder / f"{path.removesuffix('.yaml')}.yaml"
-            if file.is_file():
-                try:
-                    text = files.read_text(files.inside(folder, file), files.SETTINGS_BYTES, errors="replace")
-                except OSError:
-                    return None
-                content = load(text)
-                return (text, content) if isinstance(content, dict) else None if content is not None else (text, {})
-        return None
+        text = self._read(f"{path.removesuffix('.yaml')}.yaml")
+        content = load(text) if text is not None else None
+        if text is None or not isinstance(content, dict | None):
+            return None
+        return text, content or {}
 
 
-def compose(folders: tuple[Path, ...], name: str, picked: Mapping[str, str]) -> Composition | None:
+def compose(read: ReadText, name: str, picked: Mapping[str, str]) -> Composition | None:
     """The config `name` with groups picked as the command line does; None if there is no such config."""
-    composer = _Composer(folders, picked)
+    composer = _Composer(read, picked)
     if composer.read(name) is None:
         return None
     composer.add(name, "", primary=True)
     return composer.made
+
+
+def below(*folders: Path) -> ReadText:
+    """Reads from the first of some folders that has such a file, and no file outside of that folder."""
+
+    def read(path: str) -> str | None:
+        for folder in folders:
+            if (folder / path).is_file():
+                try:
+                    return files.read_text(files.inside(folder, folder / path), files.SETTINGS_BYTES, errors="replace")
+                except OSError:
+                    return None
+        return None
+
+    return read
 
 
 def _entries(defaults: object, home: str) -> Iterator[_Default]:

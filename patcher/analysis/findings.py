@@ -26,16 +26,19 @@ FindingKind = Literal[
     "version-compared-as-text",
     "import-raises",
 ]
-
+"""What is wrong. Decided in `patcher.check.rules`, a module for each thing that is used: imports (module-, symbol-),
+members (attribute-), calls (argument-), overrides (override-mismatch), variables (env-), engine_flags, config_keys; the
+last two in `patcher.analysis.severity`, by text_versions and refusals."""
 
 Severity = Literal["break", "optional", "guarded", "inert"]
-
 """break: runs on import or on the plain path; optional: inside a feature; guarded: a version test or try/except covers
 it; inert: silently ignored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fine:
+    """It is there; `symbol` is the dotted name that was looked up."""
+
     symbol: str = ""
 
 
@@ -46,6 +49,8 @@ class Unrelated:
 
 @dataclass(frozen=True, slots=True)
 class Undecided:
+    """Neither there nor absent for certain: counted as unresolved, and never a finding."""
+
     symbol: str
     reason: str
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 
+from patcher.analysis.answers import Answers
 from patcher.analysis.kept_readings import KeptReadings
 from patcher.analysis.reading import read_syntax, unreadable
 from patcher.analysis.summary import FileSummary, summarize
@@ -137,8 +138,8 @@ class Project:
         """By the packages that are checked against and by file: the uses that are of one of them on some release."""
         self.variant_of: Project | None = None
         """The project whose files these are but for some texts."""
-        self.kept: dict[str, object] = {}
-        """What other modules work out once for a project, by names of theirs. It must not refer to the project."""
+        self.answers = Answers()
+        """What other modules work out once for a project."""
 
     @property
     def origin(self) -> Project:

@@ -56,7 +56,7 @@ class If(NamedTuple):
 
 
 class Try(NamedTuple):
-    """Each handler has the exceptions that it names, without their modules."""
+    """Each handler has the exceptions that it names, as written."""
 
     body: Steps
     orelse: Steps

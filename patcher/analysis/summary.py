@@ -15,7 +15,7 @@ from patcher.analysis.steps import Steps, steps_of
 from patcher.analysis.syntax import (
     absolute_module,
     caught,
-    is_typing,
+    for_type_checkers,
     leaves,
     may_be_of_versions,
     may_name,
@@ -242,7 +242,7 @@ class _Summarizer:
     def _if(self, node: ast.If, into: Body, conditions: _Conditions, owner: str) -> None:
         self._mention(node.test, into, conditions)
         # What stands under `if TYPE_CHECKING:` never runs.
-        if not is_typing(node.test):
+        if for_type_checkers(node.test) is not True:
             self.visit(node.body, into, (*conditions, self._when(node.test, True)), owner)
         self.visit(node.orelse, into, (*conditions, self._when(node.test, False)), owner)
 

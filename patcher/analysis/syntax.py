@@ -62,14 +62,10 @@ def written(node: ast.expr) -> str:
 
 
 def caught(node: ast.expr | None) -> tuple[str, ...]:
-    """The exceptions that a handler names, as written, without their modules."""
-    match node:
-        case None:
-            return ("BaseException",)
-        case ast.Tuple(elts=parts):
-            return tuple(written(part).rpartition(".")[2] for part in parts)
-        case _:
-            return (written(node).rpartition(".")[2],)
+    """The exceptions that a handler is for, as written; "BaseException" for a bare `except`."""
+    if node is None:
+        return ("BaseException",)
+    return tuple(ast.unparse(kind) for kind in (node.elts if isinstance(node, ast.Tuple) else [node]))
 
 
 def last_name(node: ast.AST | None) -> str:
@@ -111,14 +107,52 @@ def may_be_of_versions(node: ast.Compare) -> bool:
     return False
 
 
-def leaves(body: Sequence[ast.stmt]) -> bool:
-    """Whether nothing after these statements runs."""
-    return bool(body) and isinstance(body[-1], ast.Return | ast.Raise | ast.Continue | ast.Break)
+def leaves(block: Sequence[ast.stmt]) -> bool:
+    """Whether what follows the block never runs after it: each way through it ends in `return`, `raise` or the like."""
+    if not block:
+        return False
+    match block[-1]:
+        case ast.Return() | ast.Raise() | ast.Continue() | ast.Break():
+            return True
+        case ast.If(body=body, orelse=orelse):
+            return leaves(body) and leaves(orelse)
+        case ast.With(body=body) | ast.AsyncWith(body=body):
+            return leaves(body)
+        case ast.Try(body=body, handlers=handlers, orelse=orelse, finalbody=final):
+            through = (leaves(body) or leaves(orelse)) and all(leaves(handler.body) for handler in handlers)
+            return through or leaves(final)
+        case _:
+            return False
 
 
-def is_typing(test: ast.expr) -> bool:
-    """Whether a test asks for a type checker: `TYPE_CHECKING`, `typing.TYPE_CHECKING`."""
-    return written(test).rpartition(".")[2] == "TYPE_CHECKING"
+def for_type_checkers(test: ast.expr) -> bool | None:
+    """True for `TYPE_CHECKING`, False for its negation, None for any other condition."""
+    match test:
+        case ast.Name(id="TYPE_CHECKING") | ast.Attribute(attr="TYPE_CHECKING"):
+            return True
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return None if (inner := for_type_checkers(operand)) is None else not inner
+        case ast.BoolOp(op=ast.And(), values=values) if any(for_type_checkers(value) is True for value in values):
+            return True
+        case _:
+            return None
+
+
+def decorators(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> frozenset[str]:
+    """The last words of the decorators, called or not: `property`, `setter` of `@x.setter`, `cache` of `@cache()`."""
+    return frozenset(last_name(mark.func if isinstance(mark, ast.Call) else mark) for mark in node.decorator_list)
+
+
+def own_nodes(function: ast.AST) -> list[ast.AST]:
+    """The nodes below, as they stand in the text, without functions and classes inside and what these hold."""
+    found: list[ast.AST] = []
+    waiting = parts(function)[::-1]
+    while waiting:
+        one = waiting.pop()
+        if not isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            found.append(one)
+            waiting += parts(one)[::-1]
+    return found
 
 
 def bound_names(block: Iterable[ast.stmt]) -> Iterator[str]:

@@ -110,7 +110,6 @@ Condition: TypeAlias = When | WhenRaised
 
 
 MOST_CONDITIONS = 150
-
 """How many conditions are kept of those that one place stands under; a place in verl stands under 10 at most.
 With fewer of them code counts as what runs, so nothing is held to be guarded that is not."""
 
@@ -211,13 +210,16 @@ class EngineFlag:
     """Given as `--name`, so that only what the command line takes will do."""
 
 
+Sign: TypeAlias = Literal["", "+", "++", "~"]
+
+
 @dataclass(frozen=True, slots=True)
 class ConfigKey:
     """A hydra override `key=value` with the sign in front of it."""
 
     dotted: str
     value: str | None = None
-    sign: Literal["", "+", "++", "~"] = ""
+    sign: Sign = ""
     entry: str = ""
     """The module that is run with it: `verl.trainer.main_ppo`. "": not known. With `dotted` empty, the entry itself."""
     config: str = ""
@@ -226,16 +228,7 @@ class ConfigKey:
     """What the same command picks from config groups: `("model_engine", "megatron")`."""
 
 
-@dataclass(frozen=True, slots=True)
-class TextComparison:
-    """Two version strings compared as text."""
-
-    package: str
-
-
-Need: TypeAlias = (
-    ImportOf | MemberOf | CallOf | MethodOf | EnvironmentVariable | EngineFlag | ConfigKey | TextComparison
-)
+Need: TypeAlias = ImportOf | MemberOf | CallOf | MethodOf | EnvironmentVariable | EngineFlag | ConfigKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,8 +247,6 @@ class Bound:
 
     value: Value
     conditions: tuple[Condition, ...] = ()
-    attempt: WhenRaised | None = None
-    """It stands in the body of a `try`: not bound if one of these lines, all before it, raises."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,4 +1,4 @@
-"""Since when: each finding is looked for in earlier releases of the package that it is about."""
+"""Since when: each finding is looked for in earlier releases of the package that it is about, by bisection."""
 
 from __future__ import annotations
 
@@ -166,8 +166,6 @@ class History:
     target: Target
     baseline: Target | None
     root: Path
-    fetch: bool = True
-    """False: only releases that are on this machine already."""
     unreachable: list[str] = field(default_factory=list)
     """Packages whose releases, or one of them, could not be fetched: what is found later may say more."""
 
@@ -198,7 +196,7 @@ def _of_package(report: Report, about: list[Finding], one: Located, history: His
     live = {_place(finding) for finding in about if finding.severity != "guarded"}
     guarded = {_place(finding) for finding in about} - live
     target = one.version.partition("+")[0]
-    releases = earlier_releases(one.asked.known_as, target, fetch=history.fetch, unreachable=history.unreachable)
+    releases = earlier_releases(one.asked.known_as, target, unreachable=history.unreachable)
     earlier = _EarlierReleases(report, one, history, about)
     known = _hints(one, history, releases)
     first = min((releases.index(version) for version in known if version in releases), default=len(releases) - _REACH)
@@ -213,7 +211,7 @@ class _EarlierReleases:
         self.report, self.one, self.history = report, one, history
         self.found = {_place(finding): finding for finding in about}
         self._fetched = 0
-        self._offline = not history.fetch
+        self._offline = False
 
     def look(self, version: str, wanted: AbstractSet[Place]) -> AbstractSet[Place] | None:
         """What a release shows, fetched if that is allowed; None if it is not to be had."""

@@ -209,14 +209,9 @@ def inputs_of(request: MatrixRequest, records: Sequence[Record], progress: Progr
     beside: dict[str, tuple[str, Path]] = {}
     for name, version in fixed.items():
         folder = fetch_sources(name, (version,), progress)[version]
-        _must_be_there(folder)
-        assert isinstance(folder, Path)
+        if isinstance(folder, Missing):
+            raise ReleaseError(
+                phrase("the sources of {release} cannot be had", release=folder.release), cause=folder.reason
+            )
         beside[name] = (version, folder)
     return MatrixInputs(package, rows, columns, tuple(records), beside)
-
-
-def _must_be_there(folder: Path | Missing) -> None:
-    if isinstance(folder, Missing):
-        raise ReleaseError(
-            phrase("the sources of {release} cannot be had", release=folder.release), cause=folder.reason
-        )

@@ -1,4 +1,6 @@
-"""One tree on one target: uses, then verdicts, then findings."""
+"""One tree on one target: each use goes to the rule for its kind (`judge`), broken ones become findings with a
+severity.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,6 @@ from patcher.analysis.uses import (
     MemberOf,
     MethodOf,
     Need,
-    TextComparison,
     Use,
 )
 from patcher.check.rules.calls import judge_call
@@ -64,11 +65,9 @@ def judge(use: Use, program: Program, baseline: Program | None = None) -> Verdic
         case EnvironmentVariable():
             return judge_variable(use, program, baseline)
         case EngineFlag():
-            return judge_flag(use, program, baseline)
+            return judge_flag(use, program)
         case ConfigKey():
-            return judge_key(use, program, baseline)
-        case TextComparison():
-            return Unrelated()
+            return judge_key(use, program)
 
 
 _OF_NAMES = ("module-removed", "module-moved", "symbol-removed", "symbol-moved")

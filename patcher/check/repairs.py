@@ -1,4 +1,6 @@
-"""The records on a tree for other versions than those installed: which record repairs which finding."""
+"""Which record repairs which finding (`repaired_by`): the records are planned for the target's versions, their edits
+made in memory, and what is gone or new afterwards is attributed to the record that made the difference.
+"""
 
 from __future__ import annotations
 
@@ -43,8 +45,8 @@ def attribute(
     """Check `final` again, and attribute each finding that is gone or new to the step that made the difference.
 
     `now` are the texts that the report is about, `base` those that the first step starts from (others where records
-    are applied already), `final` those after the last. `glance` is a cheaper check, which tells of severities only
-    whether the use is guarded where it stands.
+    are applied already), `final` those after the last. `quick_recheck` is a cheaper check, which tells of severities
+    only whether the use is guarded where it stands.
     """
     if not final:
         return Repairs(report, report)
@@ -55,7 +57,8 @@ def attribute(
     gone = _difference(concerned, again.findings, now, final)
     new = _difference(again.findings, concerned, final, now)
     culprits = states.blame(gone, concerned)
-    found = tuple(replace(one, repaired_by=culprits.get(number)) for number, one in _numbered(report.findings, gone))
+    places = {id(finding): number for number, finding in enumerate(gone)}
+    found = tuple(replace(one, repaired_by=culprits.get(places.get(id(one), -1))) for one in report.findings)
     return Repairs(
         replace(report, findings=found),
         _merged(report, again, files),
@@ -66,12 +69,6 @@ def attribute(
 def _is_source(file: str) -> bool:
     """Whether a file is of those that records edit; scripts and settings are not."""
     return file.endswith(".py") and file.startswith("verl/")
-
-
-def _numbered(findings: Sequence[Finding], gone: Sequence[Finding]) -> list[tuple[int, Finding]]:
-    """Each finding with its place among those that are gone, -1 for one that stays."""
-    places = {id(finding): number for number, finding in enumerate(gone)}
-    return [(places.get(id(finding), -1), finding) for finding in findings]
 
 
 def _merged(report: Report, again: Report, files: Collection[str]) -> Report:
@@ -256,20 +253,18 @@ def planned(session: Session, target: Target | None, request: Request) -> tuple[
     return plan_on_tree(session, request, situation), now, base
 
 
-def check_with_records(
-    project: Project, target: Target, records: Sequence[Record], verl: str, *, baseline: Target | None = None
-) -> tuple[Report, Report]:
+def check_with_records(project: Project, target: Target, records: Sequence[Record], verl: str) -> tuple[Report, Report]:
     """One tree on one target, as it is (with `repaired_by`) and once the records are applied.
 
     The tree has no ledger, and nothing is known of its surroundings but `target.versions`. `records` must be ordered;
     those that are off by default do not count.
     """
-    report = check_pair(project, target, verl=verl, baseline=baseline)
+    report = check_pair(project, target, verl=verl)
     files = {one.file for one in report.findings}
     steps, base = _rehearse(project, target, _concerned(records, files), verl)
     final = {path: text for _, texts in steps for path, text in texts.items()}
-    recheck = _rechecker(project, target, verl, baseline)
-    quick_recheck = _rechecker(project, target, verl, baseline, severity_in_place)
+    recheck = _rechecker(project, target, verl, None)
+    quick_recheck = _rechecker(project, target, verl, None, severity_in_place)
     repairs = attribute(report, base, base, steps, final, recheck, quick_recheck)
     return repairs.before, repairs.after
 

@@ -79,7 +79,7 @@ def _candidates(folder: Path, module: str) -> list[Path]:
 
 def version_of(name: str, package: Path) -> str | None:
     """By the metadata beside the package, else by its own files; None where neither says it."""
-    from patcher.packages.agent.folders import is_pep440, literal_version, normalise, search_path
+    from patcher.packages.agent.folders import literal_version, search_path
     from patcher.packages.agent.installed import resolve
 
     if name in MODULES:
@@ -216,7 +216,7 @@ def locate(asked: Against, session: Session) -> Located:
             return Located(asked, version, _released(asked, version))
 
 
-def release_folder(name: str, version: str, *, offline: bool = False) -> Path:
+def release_folder(name: str, version: str) -> Path:
     """The folder with a release's sources; of a local build (`+cu129`) the public one's where that is all there is."""
     from patcher.packages.releases import sources
     from patcher.terminal.progress import progress
@@ -225,11 +225,11 @@ def release_folder(name: str, version: str, *, offline: bool = False) -> Path:
     # A build such as 0.9.0+cu129 is not on the index; its Python files are those of 0.9.0.
     if public != version:
         try:
-            return sources(name, public, progress=progress, offline=offline)
+            return sources(name, public, progress=progress)
         except ReleaseError:
             pass
     try:
-        return sources(name, version, progress=progress, offline=offline)
+        return sources(name, version, progress=progress)
     finally:
         progress("")
 

@@ -12,7 +12,7 @@ from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
 
-from patcher.analysis.configuration import compose
+from patcher.analysis.configuration import below, compose
 
 _CONFIGS = ("ppo_trainer", "ppo_megatron_trainer", "sft_trainer")
 _ALIKE = 0.75
@@ -33,7 +33,7 @@ def bare(key: str) -> str:
 
 def keys_of(package: Path) -> frozenset[str]:
     """The dotted keys of the configurations of a verl, whose package is in this folder."""
-    made = (compose((package / "trainer" / "config",), name, {}) for name in _CONFIGS)
+    made = (compose(below(package / "trainer" / "config"), name, {}) for name in _CONFIGS)
     return frozenset(key for one in made if one is not None for key in _keys(one.config))
 
 

@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from patcher.analysis.configuration import compose
+from patcher.analysis.configuration import below, compose
 from patcher.i18n import phrase
 from patcher.profiles.rendered_file import Text
 from patcher.remote.host import Profile
@@ -160,7 +160,7 @@ class TrainerConfig:
 @lru_cache(maxsize=1)
 def trainer_config(tree_root: Path) -> TrainerConfig:
     """The config of the tree at `tree_root`."""
-    made = compose((tree_root / "verl/trainer/config",), "ppo_trainer", {})
+    made = compose(below(tree_root / "verl/trainer/config"), "ppo_trainer", {})
     return TrainerConfig(made.config if made is not None else None)
 
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from patcher.analysis.configuration import compose, documents, load
+from patcher.analysis.configuration import below, compose, documents, load
 from patcher.check.scripts import script_uses
 from patcher.errors import HostError, ReleaseError
 from patcher.packages.releases import unpack
@@ -170,7 +170,7 @@ def test_yaml_that_is_not_looked_at(text: str) -> None:
 def test_configs_that_name_one_another(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text("defaults: [b, b]\nx: 1\n")
     (tmp_path / "b.yaml").write_text("defaults: [a, a]\ny: 1\n")
-    assert compose((tmp_path,), "a", {}) is not None
+    assert compose(below(tmp_path), "a", {}) is not None
 
 
 @settings(max_examples=200, deadline=None)

@@ -1,4 +1,6 @@
-"""What a call in a test evaluates to: well-known functions, and small functions of the tree that are interpreted."""
+"""What a call in a test evaluates to: built-in functions, methods of texts, `config.get`, and small helpers of the
+tree, which are interpreted step by step (`def is_vllm_at_least(wanted): …`).
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,10 @@ from patcher.analysis.conditions.terms import (
     Reference,
     Setting,
     Term,
+    is_caught,
+    package_of,
     truth,
+    values_of,
 )
 from patcher.analysis.expressions import Call, Expression, last_name
 from patcher.analysis.steps import Assign, If, Import, Raise, Return, Step, Steps, Try, Unfollowed, With
@@ -113,9 +118,9 @@ def _setting_or_default(evaluator: NameResolver, setting: Setting, arguments: li
 
 
 def _method(known: Known, name: str, arguments: list[Term], words: dict[str, Term]) -> Term:
-    if name not in _STRING_METHODS or words or not all(isinstance(argument, Known) for argument in arguments):
+    values = values_of(arguments)
+    if name not in _STRING_METHODS or words or values is None:
         return UNKNOWN
-    values = [argument.value for argument in arguments if isinstance(argument, Known)]
     try:
         found = getattr(known.value, name)(*values)
     except Exception:
@@ -157,19 +162,17 @@ def _builtin(evaluator: NameResolver, name: str, arguments: list[Term], words: d
             except (TypeError, ValueError):
                 return UNKNOWN
         case "bool", [one]:
-            one = evaluator.resolve_setting(one)
-            answer = truth(one)
+            answer = truth(evaluator.resolve_setting(one))
             return UNKNOWN if answer is None else Known(answer)
         case "len", [Off()]:
             return OFF
         case _ if name in _PLAIN and not words:
-            resolve_setting = [evaluator.resolve_setting(one) for one in arguments]
-            if not all(isinstance(one, Known) for one in resolve_setting):
+            resolved = [evaluator.resolve_setting(one) for one in arguments]
+            plain = values_of(resolved)
+            if plain is None:
                 return UNKNOWN
-            plain = [one.value for one in resolve_setting if isinstance(one, Known)]
-            package = next((one.package for one in resolve_setting if isinstance(one, Known)), "")
             try:
-                return Known(_PLAIN[name](*plain), package)
+                return Known(_PLAIN[name](*plain), package_of(resolved))
             except Exception:
                 return UNKNOWN
         case _:
@@ -274,7 +277,7 @@ def _try(run: _Interpretation, step: Try) -> Term | None:
     except Raised as raised:
         for catches, body in step.handlers:
             # `except ImportError` catches ModuleNotFoundError: `names` are the exception and those above it.
-            if set(catches) & set(raised.names):
+            if is_caught(raised.names, catches):
                 returned = _block(run, body)
                 break
         else:

@@ -1,4 +1,10 @@
-"""What an expression of the tree comes to on one target."""
+"""Tests of the tree, evaluated on one target without running any code: true, false, or not known (None).
+
+    if version("vllm") >= "0.9" and hasattr(vllm, "LLM"):    # the target's version and symbols decide
+    if config.lora.enable:                                   # what is known of the plain job decides, given a `Job`
+
+An exception that the test raises for certain makes it false: the code under it does not run.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +29,11 @@ from patcher.analysis.conditions.terms import (
     SignatureOf,
     Term,
     Unknown,
+    is_caught,
     is_small,
+    package_of,
     truth,
+    values_of,
 )
 from patcher.analysis.expressions import (
     Attribute,
@@ -75,9 +84,10 @@ class Evaluator(NameResolver):
             _, answer, asked = self._answers[key]
             self.asked = self.asked or asked
             return answer
+        # An answer is kept with whether it rests on the target, so that the next one who asks is told so too.
         before, self.asked = self.asked, False
         try:
-            answer = truth(self.resolve_setting(self.term(test, context)))
+            answer = truth(self.value(test, context))
         # `if version("flash_attn") > ...` without flash-attn: the test raises, so the code under it does not run.
         except Raised:
             answer = False
@@ -114,7 +124,7 @@ class Evaluator(NameResolver):
                     self.asked = True
                     answer = self._import_fails(one)
                     # `from vllm.new import x` in the `try`, and `except ImportError` catches it.
-                    if answer and any(name in condition.catches for name in self.queries.raised_by(one)):
+                    if answer and is_caught(self.queries.raised_by(one), condition.catches):
                         return True
                     sure = sure if answer is False else None
         return sure
@@ -160,10 +170,10 @@ class Evaluator(NameResolver):
             case BoolOp():
                 return self._bool(of, context)
             case Not(of=operand):
-                answer = truth(self.resolve_setting(self.term(operand, context)))
+                answer = truth(self.value(operand, context))
                 return UNKNOWN if answer is None else Known(not answer)
             case Negative(of=operand):
-                inner = self.resolve_setting(self.term(operand, context))
+                inner = self.value(operand, context)
                 return Known(-inner.value) if isinstance(inner, Known) and isinstance(inner.value, int) else UNKNOWN
             case Elements():
                 return self._elements(of, context)
@@ -172,7 +182,7 @@ class Evaluator(NameResolver):
             case Subscript(of=value, key=key):
                 return self._item(self.term(value, context), key, context)
             case IfExp(test=test, body=body, orelse=orelse):
-                answer = truth(self.resolve_setting(self.term(test, context)))
+                answer = truth(self.value(test, context))
                 if answer is None:
                     # An undecided test does not matter where both sides are the same.
                     one, other = self.term(body, context), self.term(orelse, context)
@@ -181,10 +191,7 @@ class Evaluator(NameResolver):
             case Comprehension():
                 return self._comprehension(of, context)
             case BinOp(left=left, operator=operator, right=right):
-                one, other = (
-                    self.resolve_setting(self.term(left, context)),
-                    self.resolve_setting(self.term(right, context)),
-                )
+                one, other = self.value(left, context), self.value(right, context)
                 if isinstance(one, Known) and isinstance(other, Known) and operator in BINARY:
                     return BINARY[operator](one, other)
                 return UNKNOWN
@@ -194,7 +201,7 @@ class Evaluator(NameResolver):
     # attributes and items
 
     def _attribute(self, value: Expression, name: str, context: EvalContext) -> Term:
-        if self.job is not None and (fixed := self.job.fixed(name)) is not None:
+        if (fixed := self.fixed(name)) is not None:
             return fixed
         if isinstance(value, Name) and value.id == "self" and (body := context.body) is not None:
             return self.self_attribute(context.summary, class_of(context.summary, body), name)
@@ -237,12 +244,13 @@ class Evaluator(NameResolver):
             return UNKNOWN
         index: object
         if isinstance(key, Slice):
-            bounds = [None if part is None else self.term(part, context) for part in (key.lower, key.upper, key.step)]
-            if not all(part is None or isinstance(part, Known) for part in bounds):
+            parts = (key.lower, key.upper, key.step)
+            bounds = values_of([Known(None) if part is None else self.term(part, context) for part in parts])
+            if bounds is None:
                 return UNKNOWN
-            index = slice(*(part.value if isinstance(part, Known) else None for part in bounds))
+            index = slice(*bounds)
         else:
-            found = self.resolve_setting(self.term(key, context))
+            found = self.value(key, context)
             if not isinstance(found, Known):
                 return UNKNOWN
             index = found.value
@@ -254,13 +262,12 @@ class Evaluator(NameResolver):
     # operators
 
     def _elements(self, of: Elements, context: EvalContext) -> Term:
-        terms = [self.resolve_setting(self.term(part, context)) for part in of.values]
-        if not all(isinstance(term, Known) for term in terms):
+        terms = [self.value(part, context) for part in of.values]
+        values = values_of(terms)
+        if values is None:
             return UNKNOWN
-        values = [term.value for term in terms if isinstance(term, Known)]
-        package = next((term.package for term in terms if isinstance(term, Known) and term.package), "")
         try:
-            return Known(set(values) if of.kind == "set" else tuple(values), package)
+            return Known(set(values) if of.kind == "set" else tuple(values), package_of(terms))
         except TypeError:
             return UNKNOWN
 
@@ -268,10 +275,9 @@ class Evaluator(NameResolver):
         # An empty one is filled somewhere, so that what it holds is not known.
         if not of.keys or not all(isinstance(key, Constant) for key in of.keys):
             return UNKNOWN
-        terms = [self.resolve_setting(self.term(value, context)) for value in of.values]
-        if not all(isinstance(term, Known) for term in terms):
+        known = values_of([self.value(value, context) for value in of.values])
+        if known is None:
             return UNKNOWN
-        known = [term.value for term in terms if isinstance(term, Known)]
         return Known({key.value: value for key, value in zip(of.keys, known, strict=True) if isinstance(key, Constant)})
 
     def _bool(self, of: BoolOp, context: EvalContext) -> Term:
@@ -280,7 +286,7 @@ class Evaluator(NameResolver):
         term: Term = UNKNOWN
         for value in of.values:
             try:
-                term = self.resolve_setting(self.term(value, context))
+                term = self.value(value, context)
             except Raised:
                 # The exception is certain only if no earlier part could have ended the evaluation.
                 if not unsure:
@@ -295,10 +301,10 @@ class Evaluator(NameResolver):
 
     def _compare(self, of: Compare, context: EvalContext) -> Term:
         left = of.left
-        one = self.resolve_setting(self.term(left, context))
+        one = self.value(left, context)
         sure = True
         for operator, right in zip(of.operators, of.rights, strict=True):
-            other = self.resolve_setting(self.term(right, context))
+            other = self.value(right, context)
             answer = COMPARISONS[operator](one, other)
             if answer is None and self.job is not None:
                 answer = self.job.compared(left, operator, right)
@@ -309,7 +315,7 @@ class Evaluator(NameResolver):
         return Known(True) if sure else UNKNOWN
 
     def _comprehension(self, of: Comprehension, context: EvalContext) -> Term:
-        over = self.resolve_setting(self.term(of.over, context))
+        over = self.value(of.over, context)
         if isinstance(over, Names) and not of.tests:
             return over
         if not isinstance(over, Known) or not isinstance(over.value, tuple | list | set | frozenset | str):
@@ -318,7 +324,7 @@ class Evaluator(NameResolver):
         # Sixteen elements: a version has three or four parts. More would only cost time.
         for item in list(over.value)[:16]:
             inner = EvalContext(context.summary, context.function, {**context.local, of.name: Known(item)})
-            kept = [truth(self.resolve_setting(self.term(test, inner))) for test in of.tests]
+            kept = [truth(self.value(test, inner)) for test in of.tests]
             if None in kept:
                 return UNKNOWN
             if all(kept):

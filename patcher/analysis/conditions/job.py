@@ -8,12 +8,13 @@ finding is a break only where this job runs into it.
 from __future__ import annotations
 
 import ast
-import posixpath
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 
 from patcher.analysis.conditions.terms import OFF, UNKNOWN, Known, Reference, Setting, Term
+from patcher.analysis.configuration import compose, load
 from patcher.analysis.expressions import Attribute, Call, Constant, Elements, Expression, Name, Subscript
 from patcher.analysis.project import Project
 from patcher.worktree.python import UnreadableError, parse
@@ -56,9 +57,10 @@ TRAINERS: Mapping[str, tuple[tuple[str, str], ...]] = {
 """What may train, and where the job enters the tree's code for it."""
 
 CONFIGURATIONS: Mapping[str, str] = {
-    "fsdp": "verl/trainer/config/ppo_trainer.yaml",
-    "megatron": "verl/trainer/config/ppo_megatron_trainer.yaml",
+    "fsdp": "ppo_trainer",
+    "megatron": "ppo_megatron_trainer",
 }
+"""The names of verl's configurations, without `.yaml`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,28 +178,18 @@ class Job:
         self._known_off: dict[str, bool] = {}
         chosen = {"actor_rollout_ref.rollout.name": engine, "actor_rollout_ref.actor.strategy": trainer}
         self._values = {**values, **OVERRIDES, **chosen}
-        self._fixed = dict(FIXED)
+        self.fixed = dict(FIXED)
+        """What goes by a name, wherever it is."""
         # `if self.bridge is not None:` in the code of Megatron, which makes one where this is set.
         if trainer == "megatron" and values.get("actor_rollout_ref.actor.megatron.use_mbridge"):
-            self._fixed["bridge"] = Known(True)
+            self.fixed["bridge"] = Known(True)
         self._fields = fields
         """Defaults of the configuration's classes, by field name."""
-        self._choices = frozenset(value for value in self._values.values() if isinstance(value, str))
+        self.choices = frozenset(value for value in self._values.values() if isinstance(value, str))
+        """All texts among the values: the entries of registries that the job may choose."""
         self._ends: dict[str, list[str]] = {}
         for key in self._values:
             self._ends.setdefault(key.rpartition(".")[2], []).append(key)
-
-    @property
-    def choices(self) -> frozenset[str]:
-        """All texts among the values: the entries of registries that the job may choose."""
-        return self._choices
-
-    def fixed(self, name: str) -> Term | None:
-        """What goes by a name; None if nothing is known of it."""
-        return self._fixed.get(name)
-
-    def fixed_name(self, dotted: str) -> Term | None:
-        return FIXED_NAMES.get(dotted)
 
     def setting(self, name: str, annotation: str | None) -> Term:
         """A parameter or attribute that holds part of the configuration."""
@@ -269,7 +261,7 @@ class Job:
         for one in (left, right):
             if isinstance(one, Constant) and isinstance(one.value, str):
                 # `if backend == "trtllm":` with a word that no value of the configuration is.
-                if one is right and _last_name(left) in CHOSEN and one.value not in self._choices:
+                if one is right and _last_name(left) in CHOSEN and one.value not in self.choices:
                     return operator in ("!=", "not in", "is not")
                 if self.is_off_word(one.value):
                     return operator in ("!=", "not in", "is not")
@@ -295,149 +287,63 @@ def _last_name(of: Expression) -> str:
             return ""
 
 
+_SPLIT = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z0-9]+")
+
+
+@cache
 def name_words(name: str) -> frozenset[str]:
     """The words of an identifier: `self_LoRAConfig` -> self, lora, config."""
-    return _words(name)
+    text = name.replace("LoRA", "Lora").replace("vLLM", "Vllm").replace("MoE", "Moe")
+    return frozenset(part.lower() for part in _SPLIT.findall(text))
 
 
-_SPLIT = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z0-9]+")
-_KNOWN: dict[str, frozenset[str]] = {}
-
-
-def _words(name: str) -> frozenset[str]:
-    if name not in _KNOWN:
-        text = name.replace("LoRA", "Lora").replace("vLLM", "Vllm").replace("MoE", "Moe")
-        _KNOWN[name] = frozenset(part.lower() for part in _SPLIT.findall(text))
-    return _KNOWN[name]
-
-
-_LINE = re.compile(r"^(?P<indent> *)(?P<item>- )?(?P<key>[^\s:#'\"][^:#]*?)\s*:(?:\s+(?P<value>.*))?$")
-_ENTRY = re.compile(
-    r"^ *- *(?:(?:override|optional) +)*(?P<group>[^\s:@]+)(?:@(?P<package>[^\s:]+))?(?: *: *(?P<name>[^\s#]+))?"
-)
-_OPTION = re.compile(r"\$\{(\w+)\}")
-_FALLBACK = re.compile(r"\$\{oc\.(?:select|env):[^,{}]+,\s*([^{}]*)\}")
-_WORDS: dict[str, object] = {"true": True, "false": False, "null": None, "~": None, "": None, "{}": {}, "[]": ()}
 _FOLDER = "verl/trainer/config"
-_CLASSES = ("verl/workers/config", "verl/trainer/config")
+_CLASSES = ("verl/workers/config", _FOLDER)
+_FALLBACK = re.compile(r"\$\{oc\.(?:select|env):([^,{}]+),\s*([^{}]*)\}")
+_OTHER_KEY = re.compile(r"\$\{([\w.]+)\}")
+_FLOAT = re.compile(r"[-+]?\d+e[-+]?\d+")
 
 
 def defaults_of(project: Project, trainer: str) -> dict[str, object]:
     """Dotted key -> value. A value that refers to another key is followed; one that is computed is left out."""
-    found = _composed(project, project.renamed(CONFIGURATIONS[trainer]), "", {}, 0)
-    for key, value in list(found.items()):
-        if isinstance(value, str) and "${" in value:
-            followed = _followed(value, found)
-            if followed is _COMPUTED:
-                del found[key]
-            else:
-                found[key] = followed
-    return found
+    folder = project.renamed(_FOLDER)
+
+    def read(path: str) -> str | None:
+        content = project.content(f"{folder}/{path}")
+        return None if content is None else content.decode(errors="replace")
+
+    made = compose(read, CONFIGURATIONS[trainer], {})
+    found = dict(_values(made.config, "")) if made is not None else {}
+    for key, value in found.items():
+        found[key] = _followed(value, found)
+    return {key: value for key, value in found.items() if not _is_computed(value)}
 
 
-_COMPUTED = object()
+def _values(config: Mapping[str, object], above: str) -> Iterator[tuple[str, object]]:
+    """The values in a config by dotted key. `???` must be given on the command line, and is no value."""
+    for name, value in config.items():
+        if isinstance(value, dict) and value:
+            yield from _values(value, f"{above}{name}.")
+        elif isinstance(value, str) and _FLOAT.fullmatch(value):
+            yield f"{above}{name}", float(value)  # `1e-6` is a text for PyYAML, and a number for hydra.
+        elif value != "???":
+            yield f"{above}{name}", tuple(value) if isinstance(value, list) else value
 
 
-def _followed(value: str, found: dict[str, object]) -> object:
+def _followed(value: object, found: Mapping[str, object]) -> object:
+    """The value; of a reference to another key, what that key is known to hold by now."""
+    if not _is_computed(value):
+        return value
     # `${oc.select:actor.strategy, fsdp}`: the other key, else the text behind the comma.
-    if match := _FALLBACK.fullmatch(value):
-        key = value[value.index(":") + 1 :].partition(",")[0].strip()
-        other = found.get(key, _COMPUTED)
-        if other is not _COMPUTED and not (isinstance(other, str) and "${" in other):
-            return other
-        return _scalar(match[1])
-    if match := re.fullmatch(r"\$\{([\w.]+)\}", value):
-        other = found.get(match[1], _COMPUTED)
-        return _COMPUTED if isinstance(other, str) and "${" in other else other
-    return _COMPUTED
+    if match := _FALLBACK.fullmatch(str(value)):
+        other = found.get(match[1].strip(), value)
+        return other if not _is_computed(other) else load(match[2])
+    match = _OTHER_KEY.fullmatch(str(value))
+    return found.get(match[1], value) if match else value
 
 
-def _composed(project: Project, file: str, package: str, chosen: Mapping[str, str], depth: int) -> dict[str, object]:
-    """The file's values under `package`, over those of the files in its `defaults`.
-
-    `chosen`: options by group that a file above has overridden, `model_engine` -> `megatron`.
-    """
-    content = project.content(file)
-    # Six levels of `defaults` is a guess above what verl has. Configs that name each other in a circle end here.
-    if content is None or depth > 6:
-        return {}
-    own, entries = _read(content.decode(errors="replace"))
-    mine = {f"{package}.{key}" if package else key: value for key, value in own.items()}
-    found: dict[str, object] = {}
-    folder = posixpath.dirname(file)
-    has_own = False
-    chosen = {group: name for group, where, name in entries if name and where is None} | dict(chosen)
-    for group, where, name in entries:
-        # `actor@actor_rollout_ref.actor: ${model_engine}_actor`: the option of another group is part of the name.
-        name = _OPTION.sub(lambda match: chosen.get(match[1], match[0]), name) if where else chosen.get(group, name)
-        if group == "_self_":
-            found |= mine
-            has_own = True
-            continue
-        base = project.renamed(_FOLDER) if group.startswith("/") else folder
-        group = group.lstrip("/")
-        other = posixpath.normpath(f"{base}/{group}/{name}" if name else f"{base}/{group}")
-        # Without `@package`, a group's values go below the group's name: `actor: dp_actor` -> actor.
-        inside = where if where is not None else (group.replace("../", "").replace("/", ".") if name else "")
-        if inside == "_here_":
-            inside = ""
-        elif inside == "_global_":
-            found |= _composed(project, f"{other.removesuffix('.yaml')}.yaml", "", chosen, depth + 1)
-            continue
-        there = ".".join(part for part in (package, inside) if part)
-        found |= _composed(project, f"{other.removesuffix('.yaml')}.yaml", there, chosen, depth + 1)
-    return found if has_own else found | mine
-
-
-def _read(text: str) -> tuple[dict[str, object], list[tuple[str, str | None, str]]]:
-    """The values by dotted key, and the entries of `defaults`: group, package, name. Lists are read as not empty."""
-    values: dict[str, object] = {}
-    entries: list[tuple[str, str | None, str]] = []
-    path: list[tuple[int, str]] = []
-    for raw in text.splitlines():
-        line = raw.rstrip()
-        if not line.strip() or line.lstrip().startswith("#"):
-            continue
-        indent = len(line) - len(line.lstrip())
-        stripped = line.strip()
-        if stripped.startswith("- ") or stripped == "-":
-            if path and path[0][1] == "defaults" and (match := _ENTRY.match(line)):
-                entries.append((match["group"], match["package"], (match["name"] or "").strip("'\"")))
-            elif path:
-                # What a list holds does not matter to any test; that it is not empty does.
-                values[".".join(name for _, name in path)] = "[…]"
-            continue
-        match = _LINE.match(line)
-        if match is None:
-            continue
-        while path and path[-1][0] >= indent:
-            path.pop()
-        path.append((indent, match["key"].strip()))
-        if path[0][1] == "defaults":
-            continue
-        value = re.sub(r"\s+#.*$", "", match["value"] or "").strip()
-        if value.startswith("#"):
-            value = ""
-        dotted = ".".join(name for _, name in path)
-        values.pop(dotted.rpartition(".")[0], None)
-        # `???` must be given on the command line.
-        if value != "???":
-            values[dotted] = _scalar(value)
-    return values, entries
-
-
-def _scalar(text: str) -> object:
-    text = text.strip()
-    if text.lower() in _WORDS:
-        return _WORDS[text.lower()]
-    if text[:1] in "'\"" and text[-1:] == text[:1]:
-        return text[1:-1]
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
+def _is_computed(value: object) -> bool:
+    return isinstance(value, str) and "${" in value
 
 
 def fields_of(project: Project) -> dict[str, object]:

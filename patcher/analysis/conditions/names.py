@@ -1,4 +1,9 @@
-"""What names of the tree stand for where a test is evaluated: the tree's summaries, and name resolution in them."""
+"""What names stand for where a test is evaluated: local names, parameters, imports, star imports, `self.x` and
+`Class.x`.
+
+It works on the summaries of the tree's files. Every binding of a name counts whose own conditions may hold; the name is
+known where they all agree.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from weakref import ref
 
-from patcher.analysis.conditions.job import ENTRIES, Job
+from patcher.analysis.conditions.job import ENTRIES, FIXED_NAMES, Job
 from patcher.analysis.conditions.target_queries import TargetQueries
 from patcher.analysis.conditions.terms import UNKNOWN, Known, Raised, Reference, Setting, Term, Unknown, truth
 from patcher.analysis.expressions import Constant, Expression
@@ -97,10 +102,7 @@ class Summaries:
 
 def summaries_of(project: Project) -> Summaries:
     """The summaries of a project, kept as long as it lives."""
-    summaries = project.kept.get("outlines")
-    if not isinstance(summaries, Summaries):
-        summaries = project.kept["outlines"] = Summaries(project)
-    return summaries
+    return project.answers.once("summaries", lambda: Summaries(project))
 
 
 _DEEPEST = 40
@@ -151,6 +153,14 @@ class NameResolver(ABC):
             return self.job.value(term) if self.job is not None else UNKNOWN
         return term
 
+    def value(self, of: Expression, context: EvalContext) -> Term:
+        """What an expression comes to, a setting's value in its place. Raises `Raised`."""
+        return self.resolve_setting(self.term(of, context))
+
+    def fixed(self, name: str) -> Term | None:
+        """What goes by a name in the plain job, wherever it is; None if nothing is known of it."""
+        return self.job.fixed.get(name) if self.job is not None else None
+
     def name(self, name: str, context: EvalContext) -> Term:
         """What a name stands for in a place."""
         if name in context.local:
@@ -186,7 +196,7 @@ class NameResolver(ABC):
     def _parameter(self, body: Body, name: str) -> Term:
         if self.job is None:
             return UNKNOWN
-        if (fixed := self.job.fixed(name)) is not None:
+        if (fixed := self.fixed(name)) is not None:
             return fixed
         default = body.defaults.get(name)
         # `def run(self, offload=False)`: the plain job takes the default of a switch.
@@ -222,7 +232,8 @@ class NameResolver(ABC):
             term = _unless_filled(self._assigned(alternative, context), key[2])
             # A binding that certainly runs replaces the earlier ones; one that may run stands beside them.
             found = [term] if answer else [*found, term]
-        if not found and self.job is not None and (fixed := self.job.fixed(key[2])) is not None:
+        fixed = self.fixed(key[2])
+        if not found and fixed is not None:
             return fixed
         # All bindings that may hold agree.
         if found and all(term == found[0] for term in found):
@@ -231,9 +242,7 @@ class NameResolver(ABC):
             # For the plain job it is enough that all bindings are true, or all false.
             answers = {truth(self.resolve_setting(term)) for term in found}
             term = Known(answers.pop()) if len(answers) == 1 and None not in answers and self.job else UNKNOWN
-        if isinstance(term, Unknown) and self.job is not None and (fixed := self.job.fixed(key[2])) is not None:
-            return fixed
-        return term
+        return fixed if isinstance(term, Unknown) and fixed is not None else term
 
     def _assigned(self, alternative: Assigned, context: EvalContext) -> Term:
         match alternative.value:
@@ -249,8 +258,8 @@ class NameResolver(ABC):
 
     def dotted(self, dotted: str) -> Term:
         """What an absolute dotted name stands for."""
-        if self.job is not None and (fixed := self.job.fixed_name(dotted)) is not None:
-            return fixed
+        if self.job is not None and dotted in FIXED_NAMES:
+            return FIXED_NAMES[dotted]
         split = self.summaries.split(dotted)
         if split is None:
             return self.queries.reference(dotted, self)

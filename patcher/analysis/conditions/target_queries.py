@@ -1,4 +1,6 @@
-"""What tests ask about the target: versions of distributions, members and parameters of its packages."""
+"""What tests ask about the target: the version of a distribution, whether a module or name is there, parameters of a
+function, and what a failed import raises.
+"""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -92,6 +92,12 @@ EXCEPTIONS = {
 }
 
 
+def is_caught(raised: Iterable[str], catches: Iterable[str]) -> bool:
+    """Whether a handler for these exceptions, as written, takes one of those raised."""
+    # `except metadata.PackageNotFoundError`: the last word tells.
+    return not {name.rpartition(".")[2] for name in catches}.isdisjoint(raised)
+
+
 def is_small(value: object) -> bool:
     """Whether a value is small enough to go on computing with: `a = b + b; b = c + c; ...` doubles with each name."""
     left, waiting = _MOST_VALUES, [value]
@@ -105,6 +111,21 @@ def is_small(value: object) -> bool:
         elif isinstance(one, dict):
             waiting.extend((*one, *one.values()))
     return True
+
+
+def values_of(terms: Iterable[Term]) -> list[object] | None:
+    """The Python values; None unless all are known."""
+    values: list[object] = []
+    for term in terms:
+        if not isinstance(term, Known):
+            return None
+        values.append(term.value)
+    return values
+
+
+def package_of(terms: Iterable[Term]) -> str:
+    """The distribution whose version the first of the terms with one is or was taken from; "" for none."""
+    return next((term.package for term in terms if isinstance(term, Known) and term.package), "")
 
 
 def truth(term: Term) -> bool | None:

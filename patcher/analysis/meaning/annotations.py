@@ -1,4 +1,6 @@
-"""What an annotation in a target's sources says of a value."""
+"""What a type annotation in a target's sources says of a value: `Optional[X]`, `list[X]`, `type[X]`, `Self`, a
+`TypeVar`.
+"""
 
 from __future__ import annotations
 

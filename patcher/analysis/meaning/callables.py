@@ -1,4 +1,6 @@
-"""Which arguments a call of a meaning takes: constructors, decorators, and `**kwargs` that are only passed on."""
+"""The signature of what is called: of functions, methods and constructors, through decorators that keep or add
+parameters, and with `**kwargs` that are only passed on replaced by what the other function takes.
+"""
 
 from __future__ import annotations
 
@@ -17,15 +19,12 @@ from patcher.analysis.meaning.meanings import (
     Outside,
     SuperOf,
     TreeClass,
-    TreeFunction,
     TypeOf,
     frame_of,
     is_class_method,
-    is_static,
 )
 from patcher.analysis.meaning.members import Receiver, ancestry, dotted, lookup
 from patcher.analysis.symbols import (
-    Absent,
     Class,
     External,
     Function,
@@ -35,6 +34,7 @@ from patcher.analysis.symbols import (
     Variable,
     full_name,
 )
+from patcher.analysis.symbols.definition import is_static
 from patcher.analysis.symbols.signature import constructor_of, read_parameters
 
 if TYPE_CHECKING:
@@ -92,8 +92,6 @@ def _takes(program: Program, called: Meaning) -> Callable_:
             return Takes(read_parameters(node, bound=False), full_name(called))
         case Variable():
             return Unknown("what it holds is not known", full_name(called))
-        case Absent() | Outside() | TreeFunction() | Unknown():
-            return NotOurs()
         case _:
             return NotOurs()
 

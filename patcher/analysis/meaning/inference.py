@@ -39,7 +39,7 @@ from patcher.analysis.symbols import (
     full_name,
 )
 from patcher.analysis.symbols.scope import FunctionNode
-from patcher.analysis.syntax import last_name
+from patcher.analysis.syntax import decorators, last_name
 
 
 def meaning_of(program: Lookup, definition: Definition, asked: str = "") -> Meanings:
@@ -263,7 +263,7 @@ def _function_result(
     if node.returns is not None:
         found = annotated_as(program, node.returns, function.module, frame)
         # `@contextmanager` turns `-> Iterator[X]` into a manager whose `as` name is an X.
-        if _is_context_manager(node):
+        if not decorators(node).isdisjoint(("contextmanager", "asynccontextmanager")):
             found = union(*(one.elements if isinstance(one, Container) else (one,) for one in found))
         return found
     returned = [inner.value for inner in statements(node.body) if isinstance(inner, ast.Return) and inner.value]
@@ -298,10 +298,6 @@ def _runs_overrides(program: Lookup, function: Function, receiver: Class | TreeC
         and inner.func.value.id in ("self", "cls")
     }
     return not own.isdisjoint(called)
-
-
-def _is_context_manager(node: FunctionNode) -> bool:
-    return any(last_name(mark) in ("contextmanager", "asynccontextmanager") for mark in node.decorator_list)
 
 
 def _yields(node: FunctionNode) -> bool:

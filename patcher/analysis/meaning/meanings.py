@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from patcher.analysis.symbols import Absent, Class, Function, Module, Unknown, Variable
-from patcher.analysis.symbols.scope import FunctionNode, Imported
+from patcher.analysis.symbols.definition import is_static
+from patcher.analysis.symbols.scope import FunctionNode, Imported, imports
+from patcher.analysis.syntax import decorators
 from patcher.analysis.uses import ClassFacts, FunctionFacts
 
 
@@ -145,15 +147,9 @@ def frame_of(
 
 
 def is_class_method(function: FunctionNode) -> bool:
-    return function.name in ("__new__", "__init_subclass__", "__class_getitem__") or _marked(function, "classmethod")
-
-
-def is_static(function: FunctionNode) -> bool:
-    return _marked(function, "staticmethod")
-
-
-def _marked(function: FunctionNode, name: str) -> bool:
-    return any(isinstance(mark, ast.Name) and mark.id == name for mark in function.decorator_list)
+    return function.name in ("__new__", "__init_subclass__", "__class_getitem__") or "classmethod" in decorators(
+        function
+    )
 
 
 def local_import(function: FunctionNode, name: str) -> Imported | None:
@@ -173,19 +169,13 @@ def _local_table(function: FunctionNode) -> _Local:
     kept: _Local | None = getattr(function, "_locals", None)
     if kept is not None:
         return kept
-    imports: dict[str, Imported] = {}
+    imported: dict[str, Imported] = {}
     values: dict[str, list[tuple[ast.expr | None, ast.expr | None]]] = {}
     # Kept on the node itself: the table is needed for every name that a function's expressions mention.
     for node in statements(function.body):
         match node:
-            case ast.ImportFrom(names=aliases):
-                for alias in aliases:
-                    module = "." * node.level + (node.module or "")
-                    imports[alias.asname or alias.name] = Imported(module, alias.name)
-            case ast.Import(names=aliases):
-                for alias in aliases:
-                    module = alias.name if alias.asname else alias.name.partition(".")[0]
-                    imports[alias.asname or module] = Imported(module, None)
+            case ast.ImportFrom() | ast.Import():
+                imported.update(imports(node))
             case ast.Assign(targets=targets, value=value):
                 for target in targets:
                     _note(values, target, None, value)
@@ -198,8 +188,8 @@ def _local_table(function: FunctionNode) -> _Local:
                     _note(values, item.optional_vars, None, item.context_expr)
             case _:
                 pass
-    function._locals = (imports, values)  # type: ignore[union-attr]
-    return imports, values
+    function._locals = (imported, values)  # type: ignore[union-attr]
+    return imported, values
 
 
 def _note(

@@ -1,4 +1,9 @@
-"""Attributes of meanings: of modules, of instances, and of classes whose bases lead from the tree to a package."""
+"""Attributes of values: where `x.name` leads, or that it is absent, or that this cannot be known.
+
+Looked up on modules, and along the method resolution order of classes whose bases lead from the tree to a package.
+Members of enumerations, properties, `self.x = …` in methods, names that `torch.nn.Module` has, and a `__getattr__` that
+only asks another object are followed.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +29,7 @@ from patcher.analysis.meaning.meanings import (
     TreeFunction,
     TreeModule,
     TypeOf,
+    class_of,
     frame_of,
     statements,
     union,
@@ -44,14 +50,10 @@ def lookup(program: Lookup, of: Meaning, name: str) -> Meanings:
     match of:
         case Module():
             return _of_module(program, of, name)
-        case Class() | TreeClass():
-            return class_member(program, of, name, of)
-        case TypeOf(of=kind):
-            return class_member(program, kind, name, of)
-        case InstanceOf():
-            return instance_member(program, of, name)
+        case Class() | TreeClass() | TypeOf() | InstanceOf():
+            return _of_class(program, class_of(of), name, of)
         case SuperOf():
-            return super_member(program, of, name)
+            return _of_super(program, of, name)
         case Function() | Method():
             function = of if isinstance(of, Function) else of.function
             # Every function has `__name__` and its like; a package may also set attributes on a function.
@@ -167,19 +169,20 @@ def _direct(program: Lookup, owner: Class | TreeClass) -> list[Base]:
     return found
 
 
-def instance_member(program: Lookup, of: InstanceOf, name: str) -> Meanings:
-    """The attribute of an instance."""
-    key = ("member", of, name)
-    asked = f"{dotted(of.of)}.{name}"
-    return program.once(key, lambda: _of_instance(program, of, name, asked), (Unknown(asked),))
+def _of_class(program: Lookup, owner: Class | TreeClass, name: str, receiver: Receiver) -> Meanings:
+    """The attribute of a class, asked of the class or of an instance."""
+    asked = f"{dotted(owner)}.{name}"
 
+    def find() -> Meanings:
+        found = _search(program, ancestry(program, owner), name, receiver, asked)
+        # `AutoTokenizer.from_pretrained()` is annotated as, and looks like, an AutoTokenizer; its `__init__` only
+        # raises.
+        absent = isinstance(receiver, InstanceOf) and all(isinstance(one, Absent) for one in found)
+        if absent and isinstance(owner, Class) and _is_factory(owner):
+            return (Unknown(f"{owner.qualname} makes instances of other classes only", asked),)
+        return found
 
-def _of_instance(program: Lookup, of: InstanceOf, name: str, asked: str) -> Meanings:
-    found = _search(program, ancestry(program, of.of), name, of, asked)
-    # `AutoTokenizer.from_pretrained()` is annotated as, and looks like, an AutoTokenizer; its `__init__` only raises.
-    if isinstance(of.of, Class) and all(isinstance(one, Absent) for one in found) and _is_factory(of.of):
-        return (Unknown(f"{of.of.qualname} makes instances of other classes only", asked),)
-    return found
+    return program.once(("member", name, receiver), find, (Unknown(asked),))
 
 
 def _is_factory(owner: Class) -> bool:
@@ -191,16 +194,7 @@ def _is_factory(owner: Class) -> bool:
     return False
 
 
-def class_member(program: Lookup, owner: Class | TreeClass, name: str, receiver: Receiver) -> Meanings:
-    """The attribute of a class."""
-    key = ("member", owner, name, receiver)
-    asked = f"{dotted(owner)}.{name}"
-    return program.once(
-        key, lambda: _search(program, ancestry(program, owner), name, receiver, asked), (Unknown(asked),)
-    )
-
-
-def super_member(program: Lookup, of: SuperOf, name: str) -> Meanings:
+def _of_super(program: Lookup, of: SuperOf, name: str) -> Meanings:
     """The attribute that `super()` finds: along the receiver's bases behind the class."""
     order = ancestry(program, of.receiver.of)
     order = order[order.index(of.of) + 1 :] if of.of in order else ancestry(program, of.of)[1:]
@@ -216,10 +210,9 @@ def _search(program: Lookup, order: tuple[Base, ...], name: str, receiver: Recei
             case Class():
                 if (found := _of_target(program, base, name, receiver, order)) is not None:
                     return found
-                if is_instance and (reason := is_open(program.symbols(base.module), base)):
-                    assert isinstance(receiver, InstanceOf)
+                if isinstance(receiver, InstanceOf) and (reason := is_open(program.symbols(base.module), base)):
                     # A `__getattr__` that asks another object can be followed; any other makes the class open.
-                    through = delegates(program, base, name, receiver)
+                    through = _delegates(program, base, name, receiver)
                     if through is None:
                         unsure = unsure or (Unknown(reason, ours),)
                     elif through and not all(isinstance(one, Absent) for one in through):
@@ -315,7 +308,7 @@ def _of_target(program: Lookup, base: Class, name: str, receiver: Receiver, orde
     return None
 
 
-def delegates(program: Lookup, owner: Class, name: str, receiver: InstanceOf) -> Meanings | None:
+def _delegates(program: Lookup, owner: Class, name: str, receiver: InstanceOf) -> Meanings | None:
     """What the class's `__getattr__` gives for a name; None if that cannot be known."""
     own = {method.name: method for method in methods(program.symbols(owner.module), owner)}
     node = own.get("__getattr__")

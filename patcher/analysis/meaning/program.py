@@ -1,4 +1,7 @@
-"""The program that is checked: one tree, and the packages of one target, as one space of dotted names."""
+"""The program that is checked: one tree, and the packages of one target, as one space of dotted names.
+
+`Program` keeps every answer (a cache by question), and ends questions that go in a circle or lead too far.
+"""
 
 from __future__ import annotations
 

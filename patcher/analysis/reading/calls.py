@@ -1,4 +1,6 @@
-"""Calls: how they pass arguments, what they do to containers, and the built-in functions that are followed."""
+"""Calls: how they pass arguments (`*args`, `**kwargs` and where their keys were set, `functools.partial`), what they do
+to lists and dicts, and the functions of Python that are followed: `getattr`, `super`, `import_module`, `mock.patch`.
+"""
 
 from __future__ import annotations
 
@@ -188,19 +190,11 @@ def _key(node: ast.Call) -> str | None:
 
 def updated(walk: Walk, container: ContainerValue, node: ast.Call, values: dict[int, Value]) -> ContainerValue:
     """The dict after `update(other, key=value)`; also what `dict(other, key=value)` makes."""
-    for argument in node.args:
-        other = values[id(argument)]
-        if isinstance(other, ContainerValue):
-            for item in other.items:
-                container = added(container, item)
-            container = container.adding(open_too=other.open)
-        else:
-            container = container.adding(open_too=True)
-    for keyword in node.keywords:
-        value = values[id(keyword)]
-        if keyword.arg is not None:
-            name = identifier(keyword.value)
-            container = added(container, Item(keyword.arg, value, keyword.lineno, name, walk.conditions))
+    for given in (*node.args, *node.keywords):
+        value = values[id(given)]
+        if isinstance(given, ast.keyword) and given.arg is not None:
+            name = identifier(given.value)
+            container = added(container, Item(given.arg, value, given.lineno, name, walk.conditions))
         elif isinstance(value, ContainerValue):
             for item in value.items:
                 container = added(container, item)

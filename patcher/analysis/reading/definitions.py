@@ -1,4 +1,4 @@
-"""Functions and classes, and what annotations and `isinstance` tests say of the names in them."""
+"""Functions and classes, their decorators and parameters, and what type annotations and `isinstance` say of a name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from patcher.analysis.reading.local_values import (
     plain,
     union_of,
 )
-from patcher.analysis.syntax import last_name
+from patcher.analysis.syntax import decorators, last_name
 from patcher.analysis.uses import (
     FunctionFacts,
     Instance,
@@ -189,24 +189,24 @@ _REPEATED = ("overload", "setter", "deleter")
 
 def _function(walk: Walk, node: Function) -> None:
     evaluate_signature(walk, node)
-    decorators = {_last_word(decorator) for decorator in node.decorator_list}
+    marks = decorators(node)
     # `@overload` declares and has no body; `@x.setter` is a second function of the same name, whose body is read all
     # the same.
-    if decorators.intersection(_REPEATED):
-        if "overload" not in decorators:
-            _later(walk, node, node.name, decorators)
+    if marks.intersection(_REPEATED):
+        if "overload" not in marks:
+            _later(walk, node, node.name, marks)
         return
     key = _key(walk, node)
     _define(walk, node.name, Named(walk.dotted(key)))
-    _later(walk, node, key, decorators)
+    _later(walk, node, key, marks)
     if walk.scope.kind == "class":
         class_draft = walk.classes[walk.scope.path]
         if any(is_followed(base) or base == OPAQUE for base in class_draft.bases):
-            shape = parameters_of(node, bound="staticmethod" not in decorators)
+            shape = parameters_of(node, bound="staticmethod" not in marks)
             walk.use(node.lineno, MethodOf(walk.scope.owner, node.name, shape))
 
 
-def _later(walk: Walk, node: Function, key: str, decorators: set[str]) -> None:
+def _later(walk: Walk, node: Function, key: str, marks: frozenset[str]) -> None:
     """Visit the body when the code around it is through: then the names that it sees have their values."""
     around = walk.scope
     method = around.kind == "class"
@@ -217,9 +217,9 @@ def _later(walk: Walk, node: Function, key: str, decorators: set[str]) -> None:
     function = f"{walk.function}.{node.name}" if walk.function and not method else _plain(walk.scope.within(node.name))
     conditions, silent = walk.conditions, walk.silent
     first: Value | None = None
-    if method and "staticmethod" not in decorators:
+    if method and "staticmethod" not in marks:
         owner = Named(walk.scope.owner)
-        first = owner if {*decorators, node.name}.intersection(_ON_CLASS) else Instance(owner)
+        first = owner if {*marks, node.name}.intersection(_ON_CLASS) else Instance(owner)
 
     def visit() -> None:
         of = first
@@ -267,7 +267,7 @@ def _note(walk: Walk, node: Function, key: str, scope: Scope, method: bool, *, b
 
 def _marks(node: Function) -> tuple[bool, bool, bool]:
     """Whether it is read like an attribute, is abstract, and never looks at its `**kwargs`."""
-    marks, keywords = {_last_word(mark) for mark in node.decorator_list}, node.args.kwarg
+    marks, keywords = decorators(node), node.args.kwarg
     ignores = keywords is not None and not any(
         isinstance(inner, ast.Name) and inner.id == keywords.arg for inner in ast.walk(node)
     )
@@ -319,16 +319,6 @@ def _key(walk: Walk, node: Function | ast.ClassDef) -> str:
 
 def _plain(key: str) -> str:
     return ".".join(part.partition("@")[0] for part in key.split("."))
-
-
-def _last_word(node: ast.expr) -> str:
-    match node:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name
-        case ast.Call(func=func):
-            return _last_word(func)
-        case _:
-            return ""
 
 
 def _lambda(walk: Walk, node: ast.Lambda) -> Value:

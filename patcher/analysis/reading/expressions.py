@@ -79,17 +79,13 @@ def _subscript(walk: Walk, node: ast.Subscript) -> Value:
     # `items[1:]` holds the same kind of elements.
     if isinstance(node.slice, ast.Slice):
         return of
-    if isinstance(of, ContainerValue) and not of.open and _position(node.slice, len(of.items)) is not None:
-        return of.items[_position(node.slice, len(of.items)) or 0].value
-    return element_of(of, key) if is_followed(of) or isinstance(of, ContainerValue) else OPAQUE
-
-
-def _position(node: ast.expr, length: int) -> int | None:
-    match node:
-        case ast.Constant(value=int(position)) if 0 <= position < length:
-            return position
+    match node.slice:
+        case ast.Constant(value=int(position)) if isinstance(of, ContainerValue) and not of.open:
+            if 0 <= position < len(of.items):
+                return of.items[position].value
         case _:
-            return None
+            pass
+    return element_of(of, key) if is_followed(of) or isinstance(of, ContainerValue) else OPAQUE
 
 
 def _sequence(walk: Walk, node: ast.List | ast.Tuple | ast.Set) -> Value:

@@ -1,4 +1,6 @@
-"""The state of one walk over a file, and what assignments do to it."""
+"""The state of one walk over a file, and what assignments do to it, monkey patches such as `LLM.forward = own`
+included.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,6 @@ from patcher.analysis.uses import (
     Union,
     Use,
     Value,
-    WhenRaised,
 )
 
 
@@ -85,19 +86,18 @@ class Walk:
         self.later: deque[Callable[[], None]] = deque()
         self.last: dict[str, Callable[[], None]] = {}
         """Functions outside of classes that have a `self`, by dotted name. They are visited last, when a patch may
-        have told
-        what `self` is."""
+        have told what `self` is."""
         self.patched: dict[str, Value] = {}
         """For each function that is put into a class of another package: that class. By the function's dotted name."""
         self.annotations_run = True
         self.silent = False
         self.line = 0
         self.has_fields = False
-        self.looping = 0
+        self.unsure = 0
+        """How many loops and `try` blocks stand around: what is bound there may not be, or once more."""
         self.function = ""
         self.conditions: tuple[Condition, ...] = ()
         self.caught: tuple[str, ...] = ()
-        self.attempts: tuple[WhenRaised, ...] = ()
         self._context: Context | None = None
 
     @property
@@ -150,11 +150,11 @@ class Walk:
     @contextmanager
     def inside(self, scope: Scope, function: str, conditions: tuple[Condition, ...]) -> Iterator[None]:
         """Visit another scope, and return to the present one afterwards."""
-        before = self.scope, self.function, self.conditions, self.caught, self.attempts
+        before = self.scope, self.function, self.conditions, self.caught, self.unsure
         self.scope, self.function, self.conditions = scope, function, conditions
-        self.caught, self.attempts, self._context = (), (), None
+        self.caught, self.unsure, self._context = (), 0, None
         yield
-        self.scope, self.function, self.conditions, self.caught, self.attempts = before
+        self.scope, self.function, self.conditions, self.caught, self.unsure = before
         self._context = None
 
     def assume_nothing(self) -> None:
@@ -194,21 +194,14 @@ class Walk:
             #     x = old_api
             #     x = new_api
             # In a branch, a `try` or a loop both bindings stay, each with its conditions.
-            if not self.conditions and not self.attempts and not self.looping:
+            if not self.conditions and not self.unsure:
                 bounds.clear()
             bounds.append(self.bound(value))
         elif scope.kind == "class":
             self.classes[scope.path].attributes.setdefault(name, []).append(self.bound(value))
 
     def bound(self, value: Value) -> Bound:
-        attempt = self.attempts[-1] if self.attempts else None
-        if attempt is not None:
-            # The lines that can raise before this binding end at the current line, not at the end of the `try`:
-            #     try:
-            #         from vllm.a import A  # bound unless this line raises
-            #         from vllm.b import B  # bound unless this line or the one above raises
-            attempt = WhenRaised(attempt.first, max(self.line, attempt.first), attempt.catches)
-        return Bound(plain(value), self.conditions, attempt)
+        return Bound(plain(value), self.conditions)
 
     def member(self, of: Value, name: str) -> Value:
         """The attribute of a value, as far as values are followed."""

@@ -156,10 +156,7 @@ def texts(value: Value) -> tuple[tuple[str, tuple[Condition, ...]], ...]:
         return ((value.text, ()),)
     if not isinstance(value, Union):
         return ()
-    alternatives = zip(value.values, value.conditions or ((),) * len(value.values), strict=True)
-    found = tuple(
-        (alternative.text, conditions) for alternative, conditions in alternatives if isinstance(alternative, TextValue)
-    )
+    found = tuple((each.text, conditions) for each, conditions in _flat(value) if isinstance(each, TextValue))
     return found if len(found) == len(value.values) else ()
 
 
@@ -170,11 +167,8 @@ def element_of(value: Value, key: str | None = None) -> Value:
             return value.element(key)
         case Opaque():
             return OPAQUE
-        case Union(values=values, conditions=conditions):
-            alternatives = conditions or ((),) * len(values)
-            return union_of(
-                (element_of(each, key), alternative) for each, alternative in zip(values, alternatives, strict=True)
-            )
+        case Union():
+            return union_of((element_of(each, key), conditions) for each, conditions in _flat(value))
         # `for key, value in mapping.items()`
         case Result(of=Member(of=mapping, name="items")):
             held = Element(Result(Member(mapping, "values")))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from patcher.analysis.syntax import below, last_name, parts
+from patcher.analysis.syntax import below, last_name, own_nodes
 from patcher.analysis.uses import Context, EngineFlag, EnvironmentVariable, Use
 
 _SETS_VARIABLES = (b"environ", b"env_vars", b"setenv", b"putenv", b"ENV")
@@ -196,7 +196,7 @@ def engine_flag_uses(
         return
     nodes = below(tree)
     if _imports_vllm(nodes):
-        functions = {node: _own(node) for node in nodes if isinstance(node, Function)}
+        functions = {node: own_nodes(node) for node in nodes if isinstance(node, Function)}
         given = _parameters_given(functions)
         for function, own in functions.items():
             reader = _FlagReader(file, context_of, own)
@@ -215,18 +215,6 @@ def _imports_vllm(nodes: Iterable[ast.AST]) -> bool:
             case _:
                 pass
     return False
-
-
-def _own(function: Function) -> list[ast.AST]:
-    """The nodes of a function without those of functions and classes inside it, as they stand in the text."""
-    found: list[ast.AST] = []
-    waiting = parts(function)[::-1]
-    while waiting:
-        one = waiting.pop()
-        if not isinstance(one, Function | ast.ClassDef | ast.Lambda):
-            found.append(one)
-            waiting += parts(one)[::-1]
-    return found
 
 
 def _flagged(nodes: Iterable[ast.AST], given: Iterable[str]) -> set[str]:

@@ -1,4 +1,8 @@
-"""Statements: imports, assignments, and those after which the code can go several ways."""
+"""Statements: imports, assignments, and those after which the code can go several ways.
+
+Here it is decided under which conditions a use runs (`if`, loops, `match`, a `return` further up) and which exceptions
+are caught around it (`try`, `contextlib.suppress`).
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,7 @@ from patcher.analysis.reading.local_values import (
     texts,
     union_of,
 )
-from patcher.analysis.syntax import absolute_module
+from patcher.analysis.syntax import absolute_module, caught, for_type_checkers, leaves
 from patcher.analysis.uses import Condition, ImportOf, Member, Named, Result, Value, When, WhenRaised
 
 
@@ -162,24 +166,6 @@ if hasattr(ast, "TypeAlias"):
     STATEMENTS = {**STATEMENTS, ast.TypeAlias: _nothing}
 
 
-def leaves(block: Sequence[ast.stmt]) -> bool:
-    """Whether what follows the block never runs after it."""
-    if not block:
-        return False
-    match block[-1]:
-        case ast.Return() | ast.Raise() | ast.Continue() | ast.Break():
-            return True
-        case ast.If(body=body, orelse=orelse):
-            return leaves(body) and leaves(orelse)
-        case ast.With(body=body) | ast.AsyncWith(body=body):
-            return leaves(body)
-        case ast.Try(body=body, handlers=handlers, orelse=orelse, finalbody=final):
-            through = (leaves(body) or leaves(orelse)) and all(leaves(handler.body) for handler in handlers)
-            return through or leaves(final)
-        case _:
-            return False
-
-
 def raises(block: Sequence[ast.stmt]) -> bool:
     """Whether the block ends in an exception on every path."""
     for statement in block:
@@ -206,26 +192,15 @@ def _may_leave(block: Sequence[ast.stmt]) -> bool:
     return leaves(block) and not raises(block)
 
 
-def catches(handler: ast.ExceptHandler) -> tuple[str, ...]:
-    """The exceptions that a handler is for, as written."""
-    match handler.type:
-        case None:
-            return ("BaseException",)
-        case ast.Tuple(elts=kinds):
-            return tuple(ast.unparse(kind) for kind in kinds)
-        case kind:
-            return (ast.unparse(kind),)
-
-
 def swallowed(handlers: Sequence[ast.ExceptHandler]) -> tuple[str, ...]:
     """The exceptions that handlers take without raising again."""
-    return tuple(name for handler in handlers if not raises(handler.body) for name in catches(handler))
+    return tuple(name for handler in handlers if not raises(handler.body) for name in caught(handler.type))
 
 
 def _if(walk: Walk, node: ast.If) -> None:
     # Code under `if TYPE_CHECKING:` never runs. It is visited silently: its names are needed for annotations, but what
     # it imports is no use of a package.
-    checking = _type_checking(walk, node.test)
+    checking = for_type_checkers(node.test)
     if checking is not None:
         _visit_type_checking(walk, *((node.body, node.orelse) if checking else (node.orelse, node.body)))
         return
@@ -269,18 +244,6 @@ def _merge_branches(walk: Walk, alternatives: list[Alternative]) -> Names:
     return merged(alternatives, walk.module if walk.scope.kind == "module" else None)
 
 
-def _type_checking(walk: Walk, test: ast.expr) -> bool | None:
-    """Whether it asks if types are being checked, or if they are not; None for any other test."""
-    match test:
-        case ast.Name(id="TYPE_CHECKING") | ast.Attribute(attr="TYPE_CHECKING"):
-            return True
-        case ast.UnaryOp(op=ast.Not(), operand=operand):
-            inner = _type_checking(walk, operand)
-            return None if inner is None else not inner
-        case _:
-            return None
-
-
 def _visit_type_checking(walk: Walk, never: Sequence[ast.stmt], always: Sequence[ast.stmt]) -> None:
     before, walk.silent = walk.silent, True
     with walk.under():
@@ -303,10 +266,10 @@ def _loop(walk: Walk, node: ast.For | ast.AsyncFor | ast.While) -> None:
         scope.names = dict(before)
         assign(walk, node.target, element)
     exits, scope.exits = scope.exits, []
-    walk.looping += 1
+    walk.unsure += 1
     with walk.under(*conditions):
         walk.run(node.body)
-    walk.looping -= 1
+    walk.unsure -= 1
     # `while True:` is left by `break` alone; any other loop may run zero times, so the names from before it count too.
     endless = isinstance(node, ast.While) and isinstance(node.test, ast.Constant) and bool(node.test.value)
     alternatives = [] if endless and scope.exits else [((), before)]
@@ -327,21 +290,18 @@ def _try(walk: Walk, node: ast.Try) -> None:
     first, last = node.body[0].lineno, node.body[-1].end_lineno or node.body[-1].lineno
     before = scope.names
     scope.names = dict(before)
-    attempts = walk.attempts
-    if node.handlers:
-        everything = tuple(name for handler in node.handlers for name in catches(handler))
-        walk.attempts = (*attempts, WhenRaised(first, last, everything))
+    walk.unsure += bool(node.handlers)
     with walk.under(caught=swallowed(node.handlers)):
         walk.run(node.body)
     # A handler can run after any line of the body: a name is either still unbound or bound already.
     broken_off = _merge_branches(walk, [((), before), ((), scope.names)])
     with walk.under():
         walk.run(node.orelse)
-    walk.attempts = attempts
+    walk.unsure -= bool(node.handlers)
     alternatives: list[Alternative] = [] if leaves(node.body) or leaves(node.orelse) else [((), scope.names)]
     through = not alternatives
     for handler in node.handlers:
-        condition = WhenRaised(first, last, catches(handler))
+        condition = WhenRaised(first, last, caught(handler.type))
         scope.names = dict(broken_off)
         with walk.under(condition):
             if handler.type is not None:
@@ -377,13 +337,10 @@ def _with(walk: Walk, node: ast.With | ast.AsyncWith) -> None:
             suppressed += tuple(ast.unparse(argument) for argument in manager.args)
         if item.optional_vars is not None:
             assign(walk, item.optional_vars, Result(Member(value, entering)) if is_followed(value) else OPAQUE)
-    attempts = walk.attempts
-    if suppressed:
-        last = node.body[-1].end_lineno or node.body[-1].lineno
-        walk.attempts = (*attempts, WhenRaised(node.body[0].lineno, last, suppressed))
+    walk.unsure += bool(suppressed)
     with walk.under(caught=suppressed):
         walk.run(node.body)
-    walk.attempts = attempts
+    walk.unsure -= bool(suppressed)
 
 
 def _match(walk: Walk, node: ast.Match) -> None:

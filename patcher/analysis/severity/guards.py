@@ -1,4 +1,6 @@
-"""What stands between a use and its failure: tests and handlers around it, and whether a job runs it at all."""
+"""What stands between a use and its failure: tests of versions, `hasattr`, `try` with `except`, and jobs that never run
+it.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from weakref import ref
 from patcher.analysis.conditions.evaluator import Evaluator
 from patcher.analysis.conditions.job import JOBS, USUAL_JOB
 from patcher.analysis.conditions.names import EvalContext, summaries_of
-from patcher.analysis.conditions.terms import EXCEPTIONS, FAILED_IMPORT
+from patcher.analysis.conditions.terms import EXCEPTIONS, FAILED_IMPORT, is_caught
 from patcher.analysis.findings import Broken, FindingKind, Problem
 from patcher.analysis.meaning import Program
 from patcher.analysis.severity.attribute_tests import attributes_asked, has_attribute, with_known_attributes
@@ -106,9 +108,13 @@ class Guards:
         return ruled_out
 
     def _is_among(self, nodes: AbstractSet[Node], node: Node) -> bool:
-        """What a record brings into a file is taken to run where the file's own code does."""
+        """Whether a function is among those that run, found for the tree as it is.
+
+        A function that a record brings into a file is taken to run where the file's own code does.
+        """
         if node in nodes or self._project.origin is self._project:
             return node in nodes
+        # Not among the functions of the tree as it is: new with the record.
         before = summaries_of(self._project.origin).file(node[0])
         return (before is None or node[1] not in before.bodies) and (node[0], "") in nodes
 
@@ -201,8 +207,7 @@ def guards_of(program: Program, package: str = "") -> Guards:
 
 def covers(catches: tuple[str, ...], kind: FindingKind, use: Use) -> bool:
     """Whether one of the exceptions catches what a problem of this kind raises."""
-    names = {name.rpartition(".")[2] for name in catches}
-    return not names.isdisjoint(_raised(kind, use))
+    return is_caught(_raised(kind, use), catches)
 
 
 def _raised(kind: FindingKind, use: Use) -> tuple[str, ...]:

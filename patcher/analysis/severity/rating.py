@@ -1,4 +1,15 @@
-"""How much a broken use matters: break, optional, guarded or inert."""
+"""The severity of a finding: break, optional, guarded or inert. The first of these that fits is taken:
+
+- inert: an environment variable that nobody reads; `+key=value`, which hydra adds and the code may ignore;
+- break: anything else in a script, whose program refuses the command line at once;
+- guarded: a `try`, a test of versions or a `hasattr` around the use keeps it from failing, or only the tree itself
+  calls the method that overrides another;
+- optional: the plain job has no use for the package;
+- guarded or optional: neither the plain job nor a program of a run script runs the function. It is guarded where a test
+  of versions keeps this release from it;
+- optional: the test around it is false for the plain job, or is not known and asks for a setting;
+- break: all else.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +26,7 @@ _CONFIGURED = frozenset({"config", "cfg", "environ", "getenv", "args", "kwargs",
 def severity_of(use: Use, problem: Problem, program: Program) -> Severity:
     """break, optional, guarded or inert."""
     # A variable that nobody reads has no effect, and nothing fails.
-    if isinstance(use.need, EnvironmentVariable) or problem.kind in ("env-removed", "env-unknown"):
+    if isinstance(use.need, EnvironmentVariable):
         return "inert"
     # `+key=value` adds a key: hydra takes it, and the code may ignore it.
     if isinstance(use.need, ConfigKey) and use.need.sign in ("+", "++"):

@@ -1,4 +1,5 @@
-"""What a job runs of a tree: modules that are imported and functions that are called, found by name from its entries.
+"""Which code of a tree the plain job and the programs of run scripts run, and which is dead to them: modules that are
+imported and functions that are called, found by name from the entry points (a call graph).
 
 The search is light on purpose: `x.name` may be any method `name` of a class that the job mentions. What conditions rule
 out is left out.
@@ -19,8 +20,8 @@ from patcher.analysis.project import Entry, Project
 from patcher.analysis.summary import Assigned, Block, Body, ClassSummary, FileSummary, Import
 from patcher.analysis.uses import Condition
 
-_Node = tuple[str, str]
-"""A file and the qualified name of a function or class in it."""
+Node: TypeAlias = "tuple[str, str]"
+"""A file and the qualified name of a function or class in it; "" for what runs on import."""
 
 _FRAMEWORKS = ("torch", "abc", "enum", "typing", "builtins", "collections", "pydantic", "nn", "dataclasses", "logging")
 
@@ -46,20 +47,20 @@ class Reachability:
         self._defer = defer
         self._dependent = False
         """Whether what was looked up since this was last reset rests on the target."""
-        self.bodies: set[_Node] = set()
-        self.classes: set[_Node] = set()
+        self.bodies: set[Node] = set()
+        self.classes: set[Node] = set()
         self._entries: list[tuple[str, str]] = []
-        self._deferred: list[tuple[_Node, int]] = []
+        self._deferred: list[tuple[Node, int]] = []
         """Blocks of bodies, by their place there."""
-        self._deferred_classes: list[_Node] = []
+        self._deferred_classes: list[Node] = []
         """Classes whose bases depend on the target."""
         self._attributes: set[str] = set()
-        self._methods: dict[str, list[_Node]] = {}
-        self._waiting: list[_Node] = []
+        self._methods: dict[str, list[Node]] = {}
+        self._waiting: list[Node] = []
         self._loaded: set[str] = set()
-        self._tops: dict[_Node, tuple[_Node, ...]] = {}
+        self._tops: dict[Node, tuple[Node, ...]] = {}
         """What names of modules stand for on every target; the same for all that grow in one tree."""
-        self._tops_here: dict[_Node, tuple[_Node, ...]] = {}
+        self._tops_here: dict[Node, tuple[Node, ...]] = {}
         """What those names stand for that depend on the target."""
 
     def copy(self, evaluator: Evaluator) -> Reachability:
@@ -135,7 +136,7 @@ class Reachability:
             return not self._defer and answer is not False
         return answer is not False
 
-    def _body(self, node: _Node) -> tuple[FileSummary, Body] | None:
+    def _body(self, node: Node) -> tuple[FileSummary, Body] | None:
         """A body and its file. Here nobody is in the middle of anything."""
         self.summaries.project.free_memory()
         summary = self.summaries.file(node[0])
@@ -241,7 +242,7 @@ class Reachability:
             return
         root, _, rest = written.partition(".")
         # `self.run` is any method `run` of a class that is in use.
-        if root in ("self", "cls", "") or not root:
+        if root in ("self", "cls", ""):
             for name in rest.split("."):
                 self._attribute(name)
             return
@@ -301,7 +302,7 @@ class Reachability:
             if (where := self.summaries.file(file)) is not None:
                 yield where, there
 
-    def _module_name(self, name: str, summary: FileSummary) -> tuple[_Node, ...]:
+    def _module_name(self, name: str, summary: FileSummary) -> tuple[Node, ...]:
         """What a name of a module's body stands for."""
         key = (summary.file, name)
         if key in self._tops:
@@ -317,7 +318,7 @@ class Reachability:
         self._dependent = True
         return self._tops_here[key]
 
-    def _top(self, name: str, summary: FileSummary, seen: set[_Node]) -> Iterator[tuple[FileSummary, str]]:
+    def _top(self, name: str, summary: FileSummary, seen: set[Node]) -> Iterator[tuple[FileSummary, str]]:
         """`seen`: what was looked up on the way here, as imports go around in circles."""
         if (summary.file, name) in seen:
             return
@@ -329,7 +330,7 @@ class Reachability:
                 yield from self._imported(here.bodies[""].assigned[name], EvalContext(here), seen)
 
     def _imported(
-        self, alternatives: list[Assigned], context: EvalContext, seen: set[_Node]
+        self, alternatives: list[Assigned], context: EvalContext, seen: set[Node]
     ) -> Iterator[tuple[FileSummary, str]]:
         for alternative in alternatives:
             if isinstance(alternative.value, Import) and len(seen) < _MOST_LOOKED_UP:
@@ -354,10 +355,6 @@ class Reachability:
                 if isinstance(alternative.value, Import) and self.summaries.split(alternative.value.module) is None:
                     return alternative.value.module.partition(".")[0]
         return None
-
-
-Node: TypeAlias = "tuple[str, str]"
-"""A file and the qualified name of a function or class in it; "" for what runs on import."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -409,17 +406,14 @@ class PlainPath:
 
 def plain_path(project: Project, name: str) -> PlainPath:
     """What one of the plain jobs (`JOBS`) runs of a tree, kept as long as the project lives."""
-    path = project.kept.get(f"plain path: {name}")
-    if not isinstance(path, PlainPath):
-        path = project.kept[f"plain path: {name}"] = PlainPath(project, job_of(project, name))
-    return path
+    return project.answers.once(("plain path", name), lambda: PlainPath(project, job_of(project, name)))
 
 
 def job_of(project: Project, name: str) -> Job:
     """One of the plain jobs (`JOBS`), with the tree's own defaults."""
-    job = project.kept.get(f"plain job: {name}")
-    if not isinstance(job, Job):
-        backends = JOBS[name]
-        values = defaults_of(project, backends.trainer)
-        job = project.kept[f"plain job: {name}"] = Job(values, fields_of(project), backends)
-    return job
+
+    def made() -> Job:
+        values = defaults_of(project, JOBS[name].trainer)
+        return Job(values, fields_of(project), JOBS[name])
+
+    return project.answers.once(("plain job", name), made)

@@ -1,4 +1,7 @@
-"""Members of classes: own, inherited, fields, and attributes that methods set on `self`."""
+"""Members of a package's classes: own, inherited, fields, and attributes that methods set on `self`.
+
+A class with a `__getattr__`, a metaclass or attributes of computed names is open: nothing is certainly absent there.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,25 @@ import ast
 import builtins
 import importlib
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from patcher.analysis.symbols.computed_names import body_computes_names
 from patcher.analysis.symbols.definition import Absent, Class, External, Function, Resolution, Unknown, Variable
-from patcher.analysis.symbols.lookup import Lookup, SetOnSelf
+from patcher.analysis.symbols.lookup import Lookup
 from patcher.analysis.symbols.scope import Assigned, Binding, FunctionNode, Scope, literal_table, read_scope
 
 Base: TypeAlias = Class | External | Unknown
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SetOnSelf:
+    """A value that a method (None: `__slots__`) gives to an attribute of its first parameter."""
+
+    value: ast.expr | None
+    annotation: ast.expr | None = None
+    method: FunctionNode | None = None
+
 
 # Modules of the standard library that base classes come from and that cost nothing to look into.
 _STANDARD = frozenset(
@@ -96,9 +110,7 @@ def _key(base: Base) -> object:
 
 def class_scope(symbols: Lookup, owner: Class) -> Scope:
     """What the class's body binds."""
-    if owner.node not in symbols.class_scopes:
-        symbols.class_scopes[owner.node] = read_scope(owner.node.body, annotations_bind=True)
-    return symbols.class_scopes[owner.node]
+    return symbols.answers.once(("scope", owner.node), lambda: read_scope(owner.node.body, annotations_bind=True))
 
 
 def own_member(symbols: Lookup, owner: Class, name: str) -> Resolution | None:
@@ -128,6 +140,13 @@ def _bound(symbols: Lookup, owner: Class, binding: Binding, name: str) -> Resolu
             return None if isinstance(found.definition, Absent) else found
 
 
+def declared_fields(owner: Class) -> Iterator[tuple[str, ast.AnnAssign]]:
+    """The annotated names of a class's body by name, which are the fields of a dataclass: `size: int = 0`."""
+    for node in owner.node.body:
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            yield node.target.id, node
+
+
 def methods(symbols: Lookup, owner: Class) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
     """The functions of a class's body, those under conditions included."""
     for bindings in class_scope(symbols, owner).names.values():
@@ -143,9 +162,7 @@ def set_on_self(symbols: Lookup, owner: Class) -> Mapping[str, list[SetOnSelf]]:
 
 def _attributes(symbols: Lookup, owner: Class) -> tuple[dict[str, list[SetOnSelf]], bool]:
     """Also tells whether some attributes are set by computed names."""
-    if owner.node not in symbols.set_attributes:
-        symbols.set_attributes[owner.node] = _read_attributes(symbols, owner)
-    return symbols.set_attributes[owner.node]
+    return symbols.answers.once(("set on self", owner.node), lambda: _read_attributes(symbols, owner))
 
 
 def _read_attributes(symbols: Lookup, owner: Class) -> tuple[dict[str, list[SetOnSelf]], bool]:
@@ -174,22 +191,18 @@ def _read_attributes(symbols: Lookup, owner: Class) -> tuple[dict[str, list[SetO
                 case ast.AnnAssign(target=target, value=value, annotation=annotation):
                     for name in _on(target, me):
                         note(name, value, annotation, method)
-                # `setattr(self, name, value)`: with a computed name the class may have anything.
-                case ast.Expr(value=ast.Call(func=ast.Name(id="setattr"), args=[ast.Name(id=target), key, value])) if (
-                    target == me
-                ):
-                    if isinstance(key, ast.Constant) and isinstance(key.value, str):
-                        note(key.value, value, None, method)
-                    else:
-                        computed = True
-                # `self.__dict__.update(values)`, `vars(self).update(values)`, `self.__dict__[name] = value`,
-                # `object.__setattr__(self, name, value)`
+                # `self.__dict__.update(values)`, `vars(self).update(values)`
                 case ast.Expr(value=ast.Call(func=ast.Attribute(value=holder, attr="update"))) if _is_dict_of(
                     holder, me
                 ):
                     computed = True
+                # `setattr(self, name, value)`, `object.__setattr__(self, name, value)`: with a computed name the class
+                # may have anything.
                 case ast.Expr(
-                    value=ast.Call(func=ast.Attribute(attr="__setattr__"), args=[ast.Name(id=target), key, value])
+                    value=ast.Call(
+                        func=ast.Name(id="setattr") | ast.Attribute(attr="__setattr__"),
+                        args=[ast.Name(id=target), key, value],
+                    )
                 ) if target == me:
                     if isinstance(key, ast.Constant) and isinstance(key.value, str):
                         note(key.value, value, None, method)
@@ -224,7 +237,7 @@ def _is_dict_of(node: ast.expr, me: str) -> bool:
 
 
 def _stores_into_dict(target: ast.expr, me: str) -> bool:
-    """`self.__dict__ = values` and `self.__dict__[name] = value`."""
+    """Whether it is stored into by `self.__dict__ = values` or `self.__dict__[name] = value`."""
     return _is_dict_of(target.value if isinstance(target, ast.Subscript) else target, me)
 
 

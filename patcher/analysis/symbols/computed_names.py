@@ -12,8 +12,8 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from patcher.analysis.symbols.scope import for_type_checkers, replaces_module
-from patcher.analysis.syntax import below, last_name, parts
+from patcher.analysis.symbols.scope import replaces_module
+from patcher.analysis.syntax import below, for_type_checkers, last_name, parts
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from patcher.analysis.syntax import decorators
 from patcher.worktree.python import UnreadableError, parse_expression
 
 
@@ -130,4 +131,9 @@ def class_expression(annotation: ast.expr) -> ast.expr | None:
 
 def is_property(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """Whether a method is read like an attribute."""
-    return any(ast.unparse(mark).rpartition(".")[2] in ("property", "cached_property") for mark in node.decorator_list)
+    return not decorators(node).isdisjoint(("property", "cached_property"))
+
+
+def is_static(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a method gets neither the instance nor the class."""
+    return "staticmethod" in decorators(node)

@@ -7,31 +7,19 @@ them in turn for members and parameters.
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from typing import Protocol
 
+from patcher.analysis.answers import Answers
 from patcher.analysis.symbols.definition import Class, Function, Module, Resolution, Variable
-from patcher.analysis.symbols.scope import FunctionNode, Imported, Scope
+from patcher.analysis.symbols.scope import Imported
 from patcher.analysis.symbols.sources import Modules
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SetOnSelf:
-    """A value that a method (None: `__slots__`) gives to an attribute of its first parameter."""
-
-    value: ast.expr | None
-    annotation: ast.expr | None = None
-    method: FunctionNode | None = None
 
 
 class Lookup(Protocol):
     """One package's symbols."""
 
     modules: Modules
-    class_scopes: dict[ast.ClassDef, Scope]
-    """The scopes of classes that were read."""
-    set_attributes: dict[ast.ClassDef, tuple[dict[str, list[SetOnSelf]], bool]]
-    """What their methods set on `self`, and whether by names that are computed too."""
+    answers: Answers
 
     def expression(self, module: str, node: ast.expr) -> Resolution:
         """What a dotted expression at a module's top level stands for."""

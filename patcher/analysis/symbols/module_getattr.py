@@ -17,44 +17,37 @@ from typing import TypeAlias
 
 from patcher.analysis.symbols.definition import Absent, Module, Resolution, Unknown, Variable, reexported
 from patcher.analysis.symbols.lookup import Lookup
-from patcher.analysis.symbols.scope import FunctionNode, Imported, Table, literal_table, table_of
+from patcher.analysis.symbols.scope import FunctionNode, Imported, Table, imports, literal_table, table_of
 
 TableOf: TypeAlias = Callable[[str], "Table | None"]
 
 
-@dataclass(frozen=True, slots=True)
-class GetattrOutcome:
-    """The outcomes of all paths: does one return, does one raise AttributeError, and where the name may come from."""
-
-    returns: bool
-    refuses: bool
-    rows: tuple[str, ...] = ()
-    """What the tables that were consulted map the name to."""
-    imports: tuple[Imported, ...] = ()
-    """Imports on a returning path whose name, or an attribute by the name asked for, is returned."""
-
-
 @dataclass(slots=True)
 class _GetattrWalk:
+    """What has come of the paths: does one return, does one raise AttributeError, and where may the name come from?"""
+
     parameter: str
     name: str
     table: TableOf
+    """The module's literal containers by name."""
     returns: bool = False
     refuses: bool = False
     rows: list[str] = field(default_factory=list)
+    """What the tables that were consulted map the name to."""
     imports: list[Imported] = field(default_factory=list)
+    """Imports on a returning path whose name, or an attribute by the name asked for, is returned."""
     local: dict[str, bool | Imported | None] = field(default_factory=dict)
     """Local names: an import, or whether the value is known to be there (None: not known)."""
 
 
-def follow_getattr(node: FunctionNode, name: str, table: TableOf) -> GetattrOutcome:
-    """Follow `__getattr__` for one `name`; `table` gives the module's literal containers by name."""
+def _follow(node: FunctionNode, name: str, table: TableOf) -> _GetattrWalk:
+    """Follow `__getattr__` for one `name`."""
     arguments = [*node.args.posonlyargs, *node.args.args]
     walk = _GetattrWalk(arguments[0].arg if arguments else "", name, table)
     # A path that runs off the end returns None: the name is there.
     if not _ends(node.body, walk):
         walk.returns = True
-    return GetattrOutcome(walk.returns, walk.refuses, tuple(walk.rows), tuple(walk.imports))
+    return walk
 
 
 def _ends(body: Iterable[ast.stmt], walk: _GetattrWalk) -> bool:
@@ -76,13 +69,12 @@ def _ends(body: Iterable[ast.stmt], walk: _GetattrWalk) -> bool:
                 ]
                 if all(through):
                     return True
-            case ast.ImportFrom(names=aliases):
-                for alias in aliases:
-                    module = "." * node.level + (node.module or "")
-                    walk.local[alias.asname or alias.name] = Imported(module, alias.name)
-            case ast.Assign(targets=[ast.Name(id=target)], value=value):
-                walk.local[target] = _looked_up(value, walk)
-            case ast.AnnAssign(target=ast.Name(id=target), value=ast.expr() as value):
+            case ast.ImportFrom():
+                walk.local.update(imports(node))
+            case (
+                ast.Assign(targets=[ast.Name(id=target)], value=value)
+                | ast.AnnAssign(target=ast.Name(id=target), value=ast.expr() as value)
+            ):
                 walk.local[target] = _looked_up(value, walk)
             case ast.Assign(value=value):
                 _looked_up(value, walk)
@@ -181,15 +173,17 @@ def _note_import(value: ast.expr | None, walk: _GetattrWalk) -> None:
             walk.imports.append(found)
         # `from . import models` and `return getattr(models, name)`
         case ast.Call(func=ast.Name(id="getattr"), args=[ast.Name(id=local), key, *_]) if _is_parameter(key, walk):
-            if isinstance(found := walk.local.get(local), Imported):
-                separator = "" if found.module.endswith(".") else "."
-                walk.imports.append(Imported(f"{found.module}{separator}{found.name}", walk.name))
+            _note_attribute(local, walk.name, walk)
         case ast.Attribute(value=ast.Name(id=local), attr=attribute):
-            if isinstance(found := walk.local.get(local), Imported):
-                separator = "" if found.module.endswith(".") else "."
-                walk.imports.append(Imported(f"{found.module}{separator}{found.name}", attribute))
+            _note_attribute(local, attribute, walk)
         case _:
             pass
+
+
+def _note_attribute(local: str, attribute: str, walk: _GetattrWalk) -> None:
+    if isinstance(found := walk.local.get(local), Imported):
+        separator = "" if found.module.endswith(".") else "."
+        walk.imports.append(Imported(f"{found.module}{separator}{found.name}", attribute))
 
 
 def _is_parameter(node: ast.expr, walk: _GetattrWalk) -> bool:
@@ -198,7 +192,7 @@ def _is_parameter(node: ast.expr, walk: _GetattrWalk) -> bool:
 
 def module_getattr_member(symbols: Lookup, module: Module, node: ast.FunctionDef, name: str) -> Resolution:
     """The attribute `name` as the module's `__getattr__` (`node`) serves it, followed to its definition."""
-    outcome = follow_getattr(node, name, lambda table: _table(symbols, module, table))
+    outcome = _follow(node, name, lambda table: _table(symbols, module, table))
     if not outcome.returns:
         return Resolution(Absent(module.name, name))
     for imported in outcome.imports:

@@ -1,4 +1,8 @@
-"""Static look-up of symbols in one package's sources: `has` for records, definitions for everybody else."""
+"""Static look-up of symbols in one package's sources: `has` for records, definitions for everybody else.
+
+Follows re-exports, star imports, `__all__`, names that a module serves from its own `__getattr__`, submodules and
+inherited members. What is compiled (`.so`) or computed at import is not known, which is another answer than absent.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ import builtins
 import re
 from pathlib import Path
 
+from patcher.analysis.answers import Answers
 from patcher.analysis.symbols.classes import member_of_class
 from patcher.analysis.symbols.computed_names import set_by_computed_names
 from patcher.analysis.symbols.definition import (
@@ -24,11 +29,11 @@ from patcher.analysis.symbols.definition import (
     is_property,
     reexported,
 )
-from patcher.analysis.symbols.lookup import SetOnSelf
 from patcher.analysis.symbols.module_getattr import module_getattr_member
-from patcher.analysis.symbols.scope import Assigned, Binding, Imported, Scope, literal_table
+from patcher.analysis.symbols.scope import Assigned, Binding, Imported, literal_table
 from patcher.analysis.symbols.signature import Signature, signature_of
 from patcher.analysis.symbols.sources import Modules, TextIndex
+from patcher.analysis.syntax import own_nodes
 
 _OF_IMPORTS = frozenset(("__path__", "__all__", "__spec__", "__file__", "__loader__", "__package__", "__wrapped__"))
 """What Python and its tools ask any module for: its `__getattr__` is asked too, and serves none of them."""
@@ -57,7 +62,7 @@ def _returns_its_argument(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     if isinstance(node, ast.AsyncFunctionDef) or node.decorator_list or not node.args.args:
         return False
     first = node.args.args[0].arg
-    own = list(_own(node))
+    own = own_nodes(node)
     returns = [one for one in own if isinstance(one, ast.Return)]
     stored = any(isinstance(one, ast.Name) and one.id == first and isinstance(one.ctx, ast.Store) for one in own)
     return (
@@ -65,16 +70,6 @@ def _returns_its_argument(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
         and bool(returns)
         and all(isinstance(one.value, ast.Name) and one.value.id == first for one in returns)
     )
-
-
-def _own(node: ast.AST) -> list[ast.AST]:
-    """The nodes below, those of functions inside left out."""
-    found: list[ast.AST] = []
-    for child in ast.iter_child_nodes(node):
-        found.append(child)
-        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
-            found += _own(child)
-    return found
 
 
 _QUERY = re.compile(r"\s*([\w.]+?)\s*(?:\(\s*(\w+)\s*\))?\s*")
@@ -88,9 +83,8 @@ class Symbols:
         """`earlier` are those of a neighbouring release, whose text need not be searched again where it is the same."""
         self.modules = Modules(package)
         self.text: TextIndex = TextIndex(package, earlier.text if earlier is not None else None)
-        self.class_scopes: dict[ast.ClassDef, Scope] = {}
-        self.set_attributes: dict[ast.ClassDef, tuple[dict[str, list[SetOnSelf]], bool]] = {}
-        self._open_classes: dict[str, frozenset[str]] = {}
+        self.answers = Answers()
+        """What is found out about the package: what its classes bind, the variables that it reads."""
         self._members: dict[tuple[str, str], Resolution] = {}
         self._active: set[tuple[str, str]] = set()
         self._cuts = 0
@@ -208,14 +202,14 @@ class Symbols:
     def sets_by_computed_name(self, owner: Class) -> bool:
         """Whether the module of a class sets attributes on it by computed names."""
         home = self.modules.find(owner.module)
-        return isinstance(home, Module) and owner.qualname in self._set_by_computed_names(home)
+        if not isinstance(home, Module):
+            return False
+        key = ("set by computed names", home.name)
+        return owner.qualname in self.answers.once(key, lambda: self._set_by_computed_names(home))
 
     def _set_by_computed_names(self, module: Module) -> frozenset[str]:
-        if module.name not in self._open_classes:
-            tree = self.modules.tree(module) if b"setattr(" in self.modules.text(module) else None
-            found = set_by_computed_names(tree) if isinstance(tree, ast.Module) else frozenset()
-            self._open_classes[module.name] = found
-        return self._open_classes[module.name]
+        tree = self.modules.tree(module) if b"setattr(" in self.modules.text(module) else None
+        return set_by_computed_names(tree) if isinstance(tree, ast.Module) else frozenset()
 
     def _takes(self, definition: Definition, parameter: str) -> bool | None:
         found = self.signature(definition)

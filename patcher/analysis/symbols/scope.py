@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from patcher.analysis.syntax import last_name
+from patcher.analysis.syntax import decorators, for_type_checkers
 
 FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -18,6 +18,16 @@ class Imported:
 
     module: str
     name: str | None
+
+
+def imports(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, Imported]]:
+    """What an import statement binds, by the local name; "*" for all names of a module."""
+    for alias in node.names:
+        if isinstance(node, ast.ImportFrom):
+            yield alias.asname or alias.name, Imported("." * node.level + (node.module or ""), alias.name)
+        else:
+            module = alias.name if alias.asname else alias.name.partition(".")[0]
+            yield alias.asname or module, Imported(module, None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,19 +79,14 @@ def _walk(body: Iterable[ast.stmt], scope: Scope, certain: bool, annotations: bo
     for node in body:
         match node:
             case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                if not _is_overload(node):
+                if "overload" not in decorators(node):
                     _bind(scope, name, node, certain)
-            case ast.Import(names=aliases):
-                for alias in aliases:
-                    module = alias.name if alias.asname else alias.name.partition(".")[0]
-                    _bind(scope, alias.asname or module, Imported(module, None), certain)
-            case ast.ImportFrom(names=aliases):
-                module = "." * node.level + (node.module or "")
-                for alias in aliases:
-                    if alias.name == "*":
-                        scope.stars.append(module)
+            case ast.Import() | ast.ImportFrom():
+                for name, imported in imports(node):
+                    if name == "*":
+                        scope.stars.append(imported.module)
                     else:
-                        _bind(scope, alias.asname or alias.name, Imported(module, alias.name), certain)
+                        _bind(scope, name, imported, certain)
             case ast.Assign(targets=targets, value=value):
                 for target in targets:
                     _assign(scope, target, value, None, certain)
@@ -180,23 +185,6 @@ def _assign(scope: Scope, target: ast.expr, value: ast.expr | None, annotation: 
             _assign(scope, inner, None, None, certain)
         case _:
             pass
-
-
-def for_type_checkers(test: ast.expr) -> bool | None:
-    """True for `TYPE_CHECKING`, False for its negation, None for any other condition."""
-    match test:
-        case ast.Name(id="TYPE_CHECKING") | ast.Attribute(attr="TYPE_CHECKING"):
-            return True
-        case ast.UnaryOp(op=ast.Not(), operand=operand):
-            return None if (inner := for_type_checkers(operand)) is None else not inner
-        case ast.BoolOp(op=ast.And(), values=values) if any(for_type_checkers(value) is True for value in values):
-            return True
-        case _:
-            return None
-
-
-def _is_overload(node: ast.ClassDef | FunctionNode) -> bool:
-    return any(last_name(mark) == "overload" for mark in node.decorator_list)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,6 @@
-"""The parameters of functions, methods and constructors, generated ones included."""
+"""The parameters of functions, methods and constructors; those of dataclasses, attrs, pydantic and msgspec are
+generated from their fields.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from patcher.analysis.symbols.classes import Base, linearise, methods
-from patcher.analysis.symbols.definition import Class, Definition, External, Function, Unknown, Variable
+from patcher.analysis.symbols.classes import Base, declared_fields, linearise, methods
+from patcher.analysis.symbols.definition import Class, Definition, External, Function, Unknown, Variable, is_static
 from patcher.analysis.symbols.lookup import Lookup
 from patcher.analysis.symbols.scope import FunctionNode
 from patcher.analysis.syntax import last_name
@@ -36,8 +38,7 @@ def signature_of(symbols: Lookup, definition: Definition) -> Signature | Unknown
     """The parameters that a call of the definition takes. Decorators are taken to keep them."""
     match definition:
         case Function(node=node, owner=owner):
-            static = any(isinstance(mark, ast.Name) and mark.id == "staticmethod" for mark in node.decorator_list)
-            return _read(node.args, drop=owner is not None and not static)
+            return _read(node.args, drop=owner is not None and not is_static(node))
         case Class():
             return _constructor(symbols, definition)
         case Variable(value=ast.Lambda(args=arguments)):
@@ -150,11 +151,9 @@ def _from_fields(bases: list[Class], *, positional: bool = True) -> Signature:
             for mark in base.node.decorator_list
         ) or any(word.arg == "kw_only" and _is_true(word.value) for word in base.node.keywords)
         any_keyword = any_keyword or _allows_extra(base)
-        for node in base.node.body:
-            if not isinstance(node, ast.AnnAssign) or not isinstance(node.target, ast.Name):
-                continue
+        for name, node in declared_fields(base):
             # pydantic takes names with an underscore for private attributes, not for fields.
-            if not positional and node.target.id.startswith("_"):
+            if not positional and name.startswith("_"):
                 continue
             kind = ast.unparse(node.annotation).strip("'\"").rpartition(".")[2]
             # `_: KW_ONLY` in a dataclass: the fields after it are passed by keyword.
@@ -166,12 +165,10 @@ def _from_fields(bases: list[Class], *, positional: bool = True) -> Signature:
                 )
                 # `field(init=False)` is no parameter.
                 if "init" in words and not _is_true(words["init"]):
-                    found.pop(node.target.id, None)
+                    found.pop(name, None)
                     continue
                 alone = keyword_only or not positional or ("kw_only" in words and _is_true(words["kw_only"]))
-                found[node.target.id] = Parameter(
-                    node.target.id, "keyword" if alone else "either", required=_has_no_default(node.value)
-                )
+                found[name] = Parameter(name, "keyword" if alone else "either", required=_has_no_default(node.value))
     return Signature(tuple(found.values()), any_keyword=any_keyword)
 
 

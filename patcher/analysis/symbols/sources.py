@@ -12,6 +12,7 @@ from functools import cached_property
 from io import BytesIO
 from pathlib import Path
 
+from patcher.analysis.answers import Answers
 from patcher.analysis.symbols.computed_names import (
     ComputedNames,
     may_compute_names,
@@ -36,9 +37,7 @@ class Modules:
         self._found: dict[str, Module | Unknown | None] = {}
         self._trees: dict[str, ast.Module | Unknown] = {}
         self._scopes: dict[str, Scope | Unknown] = {}
-        self._star_names: dict[str, _StarNames | None] = {}
-        self._computed: dict[str, ComputedNames] = {}
-        self._puts: dict[str, bool] = {}
+        self._answers = Answers()
         self._entries: dict[Path, frozenset[str]] = {}
 
     def find(self, dotted: str) -> Module | Unknown | None:
@@ -66,9 +65,7 @@ class Modules:
 
     def computed_names(self, module: Module) -> ComputedNames:
         """The names that the module may bind though no statement of it shows them."""
-        if module.name not in self._computed:
-            self._computed[module.name] = self._computed_names(module)
-        return self._computed[module.name]
+        return self._answers.once(("computed names", module.name), lambda: self._computed_names(module))
 
     def _computed_names(self, module: Module) -> ComputedNames:
         tree = self.tree(module)
@@ -85,11 +82,10 @@ class Modules:
 
     def cannot_bind(self, module: Module, name: str) -> bool:
         """Whether the file's text alone, unparsed, rules out that the module gives the name to a star import."""
-        if module.path is None or module.name in self._trees:
+        path = module.path
+        if path is None or module.name in self._trees:
             return False
-        if module.name not in self._star_names:
-            self._star_names[module.name] = _star_names(module.path)
-        given = self._star_names[module.name]
+        given = self._answers.once(("star names", module.name), lambda: _star_names(path))
         if given is None:
             return False
         if given.listed:
@@ -119,7 +115,9 @@ class Modules:
             if dotted.count(".") == 1 and not (self._package / "__init__.py").is_file():
                 return Unknown(f"other distributions add to {self.name} too")
             above = self.find(dotted.rpartition(".")[0])
-            if isinstance(above, Module) and self._puts_submodules(above):
+            if isinstance(above, Module) and self._answers.once(
+                ("puts submodules", above.name), lambda: self._puts_submodules(above)
+            ):
                 return Unknown(f"{above.name} puts modules under computed names into sys.modules")
             return None
         if (path / "__init__.py").is_file():
@@ -141,10 +139,8 @@ class Modules:
 
     def _puts_submodules(self, module: Module) -> bool:
         """Whether the module makes others known as modules below it, by names that it computes."""
-        if module.name not in self._puts:
-            tree = self.tree(module) if may_put_submodules(self.text(module)) else None
-            self._puts[module.name] = isinstance(tree, ast.Module) and puts_submodules(tree, module.name)
-        return self._puts[module.name]
+        tree = self.tree(module) if may_put_submodules(self.text(module)) else None
+        return isinstance(tree, ast.Module) and puts_submodules(tree, module.name)
 
     def _has_entry(self, path: Path) -> bool:
         """Whether its folder, which is listed once, has anything whose name up to the first dot is that."""

@@ -106,14 +106,14 @@ def _drafted(group: Sequence[Repair], inputs: DraftInputs, prover: Prover, ids: 
     """One record of the repairs, if it proves itself."""
     name = _unused_id(_identifier(group), ids)
     record = _record(name, group, inputs)
-    proven = prover.prove(record, [repair.finding for repair in group])
-    if proven is None:
+    gone = prover.prove(record, [repair.finding for repair in group])
+    if gone is None:
         return None
     texts = {file: inputs.text(file) or "" for file in record.files}
     shown = examples(record, texts, inputs.verl, inputs.word)
     if shown is None:
         return None
-    return _verified(replace(record, examples=shown), proven.gone)
+    return _verified(replace(record, examples=shown), gone)
 
 
 def _verified(record: Record, gone: tuple[Finding, ...]) -> Draft | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -10,7 +9,7 @@ import libcst as cst
 
 from patcher.analysis.findings import Finding
 from patcher.analysis.symbols import Absent, Class, Definition, Function, Module, Symbols, Unknown, Variable, full_name
-from patcher.analysis.symbols.classes import methods
+from patcher.analysis.symbols.classes import declared_fields, methods
 from patcher.analysis.uses import ImportOf
 from patcher.check.drafts.constants import renamed_constants
 from patcher.check.drafts.inputs import DraftInputs, Namesake, Repair
@@ -214,11 +213,7 @@ def _shared(old: frozenset[str], new: frozenset[str]) -> float:
 
 
 def _members(symbols: Symbols, owner: Class) -> frozenset[str]:
-    fields = {
-        node.target.id
-        for node in owner.node.body
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
-    }
+    fields = {name for name, _ in declared_fields(owner)}
     return frozenset({method.name for method in methods(symbols, owner)} | fields)
 
 

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from patcher.analysis.findings import Finding
@@ -18,7 +15,6 @@ from patcher.analysis.target import Target
 from patcher.i18n import Phrase
 from patcher.records.model import Record
 from patcher.rewrite.edits import Edit
-from patcher.worktree import files
 
 if TYPE_CHECKING:
     from packaging.version import Version
@@ -132,7 +128,7 @@ class Namesake:
 
 
 class Namesakes:
-    """A search through one package's sources; each file is read once, for all names."""
+    """A search through one package's sources."""
 
     def __init__(self, symbols: Symbols) -> None:
         self.symbols = symbols
@@ -146,16 +142,15 @@ class Namesakes:
 
     def modules(self, name: str) -> tuple[str, ...]:
         """The modules whose last part is `name`."""
-        return tuple(module for module in self._texts if module.rpartition(".")[2] == name)
+        return tuple(
+            module for module in self.symbols.text.modules if _is_own(module) and module.rpartition(".")[2] == name
+        )
 
     def _search(self, name: str) -> Iterator[Namesake]:
-        word = name.encode()
-        bound = re.compile(rb"^(?:class|def|async def)\s+%b\b|^%b\s*[:=]" % (word, word), re.MULTILINE)
-        mentioning = [module for module, text in self._texts.items() if word in text]
-        for module in mentioning:
-            # The name must begin a line: only definitions at the top level of a module can be imported.
-            if not bound.search(self._texts[module]):
-                continue
+        text = self.symbols.text
+        mentioning = [module for module, _ in text.containing(name.encode())]
+        # Only definitions at the top level of a module can be imported.
+        for module in dict.fromkeys(module for module, _ in text.definitions(name) if _is_own(module)):
             definition = self.symbols.resolve(f"{module}.{name}").definition
             if isinstance(definition, Class | Function | Variable) and definition.module == module:
                 yield Namesake(definition, (f"{module}.{name}", *self._exports(definition, name, mentioning)))
@@ -166,7 +161,7 @@ class Namesakes:
         parts = home.split(".")
         # A package above the module that has the name means to offer it: `vllm.LLM` for `vllm.entrypoints.llm.LLM`.
         above = [".".join(parts[:length]) for length in range(1, len(parts))]
-        for module in dict.fromkeys((*above, *modules)):
+        for module in dict.fromkeys((*above, *filter(_is_own, modules))):
             found = self.symbols.modules.find(module)
             if module == home or not isinstance(found, Module) or found.folder is None:
                 continue
@@ -180,24 +175,10 @@ class Namesakes:
         listed = literal_table(tree.body, "__all__") if isinstance(tree, ast.Module) else None
         return listed is not None and name in listed.entries
 
-    @cached_property
-    def _texts(self) -> dict[str, bytes]:
-        """The modules' texts by dotted name."""
-        root = self.symbols.modules.find(self.symbols.modules.name)
-        folder = root.folder if isinstance(root, Module) else None
-        return dict(_read(folder)) if folder is not None else {}
 
-
-def _read(package: Path) -> Iterator[tuple[str, bytes]]:
-    for path in sorted(package.rglob("*.py")):
-        parts = path.relative_to(package.parent).with_suffix("").parts
-        if _ASIDE & set(parts):
-            continue
-        module = parts[:-1] if parts[-1] == "__init__" else parts
-        try:
-            yield ".".join(module), files.read(path, files.SOURCE_BYTES, follow=True)
-        except OSError:
-            continue
+def _is_own(module: str) -> bool:
+    """Whether a module is of the package's own code, that others import."""
+    return _ASIDE.isdisjoint(module.split("."))
 
 
 @dataclass(frozen=True, slots=True)

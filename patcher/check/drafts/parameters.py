@@ -1,4 +1,6 @@
-"""What became of a parameter between two releases: kept, renamed, or of no effect; and what says so."""
+"""What became of a parameter between two releases: kept, renamed, turned into its opposite, or of no effect; and what
+says so (a deprecation warning, a docstring, its place among its neighbours).
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,8 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from patcher.analysis.symbols import Class, Function, Symbols
-from patcher.analysis.symbols.classes import linearise, methods
+from patcher.analysis.symbols.classes import declared_fields, linearise, methods
+from patcher.analysis.symbols.definition import is_static
 from patcher.i18n import Phrase, phrase
 
 
@@ -52,8 +55,8 @@ def callee_of(symbols: Symbols, dotted: str) -> Callee | None:
     """What a call of the dotted name runs; None if that is not written in the package."""
     match symbols.resolve(dotted).definition:
         case Function(node=node, owner=owner, module=module):
-            static = any(isinstance(mark, ast.Name) and mark.id == "staticmethod" for mark in node.decorator_list)
-            return Callee(_formals(node.args, drop=owner is not None and not static), node, owner, module)
+            drop = owner is not None and not is_static(node)
+            return Callee(_formals(node.args, drop=drop), node, owner, module)
         case Class() as owner:
             return _constructor(symbols, owner)
         case _:
@@ -66,11 +69,10 @@ def _constructor(symbols: Symbols, owner: Class) -> Callee | None:
         own = {method.name: method for method in methods(symbols, base)}
         if "__init__" in own:
             return Callee(_formals(own["__init__"].args, drop=True), own["__init__"], owner, base.module)
-    fields = [node for base in reversed(order) for node in base.node.body if isinstance(node, ast.AnnAssign)]
     found = {
-        node.target.id: Formal(node.target.id, None, node.value, node.annotation)
-        for node in fields
-        if isinstance(node.target, ast.Name)
+        name: Formal(name, None, node.value, node.annotation)
+        for base in reversed(order)
+        for name, node in declared_fields(base)
     }
     return Callee(found, None, owner, owner.module) if found else None
 

@@ -18,14 +18,6 @@ _Identity: TypeAlias = tuple[tuple[str, str, str, str], str]
 """File, function, kind and symbol of a finding, and its severity."""
 
 
-@dataclass(frozen=True, slots=True)
-class Proven:
-    """The files' texts after the record, and the findings that are gone with it."""
-
-    texts: Mapping[str, str]
-    gone: tuple[Finding, ...]
-
-
 @dataclass(slots=True, eq=False)
 class Prover:
     """Tries records on one tree."""
@@ -33,17 +25,17 @@ class Prover:
     inputs: DraftInputs
     _checked: dict[tuple[str, ...], tuple[tuple[Finding, ...], Counter[str]]] = field(default_factory=dict)
 
-    def prove(self, record: Record, wanted: Sequence[Finding]) -> Proven | None:
-        """None unless the record applies, every finding in `wanted` is gone, none is new and a second run is idle.
+    def prove(self, record: Record, wanted: Sequence[Finding]) -> tuple[Finding, ...] | None:
+        """The findings that are gone with the record.
+
+        None unless it applies, every finding in `wanted` is gone, none is new and a second run is idle.
 
         An optional use that a failing import has hidden is not new: it is told once the import works.
         """
         texts = {file: text for file in record.files if (text := self.inputs.text(file)) is not None}
         made = replayed(record, texts, self.inputs.word)
-        if made is None:
-            return None
         # A record that edits its own result would edit it again at every run.
-        if not is_idle(record, made, self.inputs.word):
+        if made is None or not _is_idle(record, made, self.inputs.word):
             return None
         files = tuple(sorted(texts))
         if files not in self._checked:
@@ -59,7 +51,7 @@ class Prover:
             return None
         if any(gone[_identity(finding)] == 0 for finding in wanted):
             return None
-        return Proven(made, tuple(finding for finding in findings if gone[_identity(finding)] > 0))
+        return tuple(finding for finding in findings if gone[_identity(finding)] > 0)
 
     def _check(self, files: tuple[str, ...], texts: Mapping[str, str]) -> tuple[tuple[Finding, ...], Counter[str]]:
         inputs = self.inputs
@@ -90,7 +82,7 @@ def replayed(
     return dict(workspace.texts)
 
 
-def is_idle(record: Record, texts: Mapping[str, str], word: str) -> bool:
+def _is_idle(record: Record, texts: Mapping[str, str], word: str) -> bool:
     """Whether the record finds its work done."""
     workspace, done = _replay(record, texts, word, frozenset())
     return workspace.texts == texts and all(isinstance(result.outcome, AlreadyDone) for result in done.results)

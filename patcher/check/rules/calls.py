@@ -1,4 +1,7 @@
-"""Calls: do their arguments bind to the parameters of what is called?"""
+"""Calls: do their arguments bind to the parameters of what is called?
+
+Gives the kinds argument-removed, argument-required and argument-shifted (it reaches another parameter by its position).
+"""
 
 from __future__ import annotations
 

@@ -1,20 +1,21 @@
-"""Whether a hydra override is one that the config of the tree's entry point takes."""
+"""Whether a hydra override is one that the config of the tree's entry point takes: key-removed, with the place where
+the key is now.
+"""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-from weakref import WeakKeyDictionary
+from typing import Any, TypeAlias
 
-from patcher.analysis.configuration import Composition, compose, load
+from patcher.analysis.configuration import Composition, below, compose, load
 from patcher.analysis.findings import Broken, FindingKind, Fine, Problem, Undecided, Unrelated, Verdict
 from patcher.analysis.meaning import Program
 from patcher.analysis.project import Project
 from patcher.analysis.symbols import Class, Symbols
-from patcher.analysis.symbols.classes import linearise
+from patcher.analysis.symbols.classes import declared_fields, linearise
 from patcher.analysis.uses import ConfigKey, Use
 from patcher.i18n import Phrase, phrase
 from patcher.worktree.python import UnreadableError, parse
@@ -37,70 +38,49 @@ class NoConfig:
     name: str
 
 
-@dataclass(slots=True)
-class Configs:
-    """What a tree's entry points can be configured with."""
+_Configured: TypeAlias = Composition | NoEntry | NoConfig
 
-    project: Project
-    _made: dict[tuple[str, str, tuple[tuple[str, str], ...]], Composition | NoEntry | NoConfig] = field(
-        default_factory=dict
-    )
-    _symbols: Symbols | None = None
 
-    def composed(
-        self, entry: str, config: str, groups: tuple[tuple[str, str], ...]
-    ) -> Composition | NoEntry | NoConfig:
-        key = (entry, config, groups)
-        if key not in self._made:
-            self._made[key] = self._compose(entry, config, dict(groups))
-        return self._made[key]
+def _composed(project: Project, entry: str, config: str, groups: tuple[tuple[str, str], ...]) -> _Configured:
+    """The config that an entry point of the tree takes with these choices of groups."""
+    key = ("config", entry, config, groups)
+    return project.answers.once(key, lambda: _compose(project, entry, config, dict(groups)))
 
-    def _compose(self, entry: str, config: str, groups: Mapping[str, str]) -> Composition | NoEntry | NoConfig:
-        root = self.project.root
-        folder, name = root / _SHIPPED, _USUAL
-        if entry:
-            path = entry.replace(".", "/") + ".py"
-            content = self.project.content(path)
-            # The script runs a module that this tree does not have.
-            if content is None:
-                return NoEntry(entry)
-            main_config = hydra_main(content)
-            if main_config is None:
-                return NoConfig(entry)
-            folder, name = (root / path).parent / main_config[0], main_config[1]
-        name = (config or name).removesuffix(".yaml")
-        made = compose((folder, root / _SHIPPED), name, groups)
-        return made if made is not None else NoConfig(name)
 
-    def fields(self, dotted: str) -> frozenset[str] | None:
-        """The fields of a config class of the tree; None if they are not all known."""
-        if self._symbols is None:
-            self._symbols = Symbols(self.project.root / "verl")
-        found = self._symbols.resolve(dotted).definition
-        if not isinstance(found, Class):
-            return None
-        names: set[str] = set()
-        for base in linearise(self._symbols, found):
-            if not isinstance(base, Class):
-                if getattr(base, "name", "").startswith(("collections.", "typing.", "abc.", "builtins.")):
-                    continue
+def _compose(project: Project, entry: str, config: str, groups: Mapping[str, str]) -> _Configured:
+    root = project.root
+    folder, name = root / _SHIPPED, _USUAL
+    if entry:
+        path = entry.replace(".", "/") + ".py"
+        content = project.content(path)
+        # The script runs a module that this tree does not have.
+        if content is None:
+            return NoEntry(entry)
+        main_config = hydra_main(content)
+        if main_config is None:
+            return NoConfig(entry)
+        folder, name = (root / path).parent / main_config[0], main_config[1]
+    name = (config or name).removesuffix(".yaml")
+    made = compose(below(folder, root / _SHIPPED), name, groups)
+    return made if made is not None else NoConfig(name)
+
+
+def _fields_of(project: Project, dotted: str) -> frozenset[str] | None:
+    """The fields of a config class of the tree; None if they are not all known."""
+    symbols = project.answers.once("symbols of verl", lambda: Symbols(project.root / "verl"))
+    found = symbols.resolve(dotted).definition
+    if not isinstance(found, Class):
+        return None
+    names: set[str] = set()
+    for base in linearise(symbols, found):
+        if isinstance(base, Class):
+            # A constructor written by hand may take anything.
+            if any(isinstance(node, ast.FunctionDef) and node.name == "__init__" for node in base.node.body):
                 return None
-            for node in base.node.body:
-                if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-                    names.add(node.target.id)
-                # A constructor written by hand may take anything.
-                elif isinstance(node, ast.FunctionDef) and node.name == "__init__":
-                    return None
-        return frozenset(names)
-
-
-_configs: WeakKeyDictionary[Project, Configs] = WeakKeyDictionary()
-
-
-def configs_of(project: Project) -> Configs:
-    if project not in _configs:
-        _configs[project] = Configs(project)
-    return _configs[project]
+            names.update(name for name, _ in declared_fields(base))
+        elif not getattr(base, "name", "").startswith(("collections.", "typing.", "abc.", "builtins.")):
+            return None
+    return frozenset(names)
 
 
 def hydra_main(content: bytes) -> tuple[Path, str] | None:
@@ -140,12 +120,12 @@ class _Missing:
     name: str
 
 
-def judge_key(use: Use, program: Program, baseline: Program | None = None) -> Verdict:  # noqa: ARG001
+def judge_key(use: Use, program: Program) -> Verdict:
     """Whether the config of the entry point has the key, or can be given it with the sign that is written."""
     assert isinstance(use.need, ConfigKey)
     need = use.need
-    configs = configs_of(program.project)
-    made = configs.composed(need.entry, need.config, need.groups)
+    project = program.project
+    made = _composed(project, need.entry, need.config, need.groups)
     if not need.dotted:
         return _entry(use, need, made)
     if need.dotted.partition(".")[0].partition("/")[0] == _HYDRA:
@@ -154,12 +134,12 @@ def judge_key(use: Use, program: Program, baseline: Program | None = None) -> Ve
         return Undecided(need.dotted, "the script's variables are not all known")
     match made:
         case NoEntry() | NoConfig():
-            return _of_foreign_program(need, configs)
+            return _of_foreign_program(need, project)
         case Composition():
-            return _judge(use, need, made, configs)
+            return _judge(use, need, made, project)
 
 
-def _entry(use: Use, need: ConfigKey, made: Composition | NoEntry | NoConfig) -> Verdict:
+def _entry(use: Use, need: ConfigKey, made: _Configured) -> Verdict:
     match made:
         case NoEntry(entry=entry) if entry.partition(".")[0] == "verl":
             detail = phrase("{entry} is not in this tree", entry=entry)
@@ -172,17 +152,17 @@ def _entry(use: Use, need: ConfigKey, made: Composition | NoEntry | NoConfig) ->
             return Undecided(need.entry or need.config, "its config is not in this tree")
 
 
-def _of_foreign_program(need: ConfigKey, configs: Configs) -> Verdict:
+def _of_foreign_program(need: ConfigKey, project: Project) -> Verdict:
     """A key of a program outside of the tree, whose config most likely builds on verl's."""
     if need.entry.partition(".")[0] == "verl":
         return Unrelated()
-    usual = configs.composed("", "", need.groups)
+    usual = _composed(project, "", "", need.groups)
     if isinstance(usual, Composition) and isinstance(_find(usual.config, need.dotted), _Present):
         return Fine(need.dotted)
     return Undecided(need.dotted, f"the config of {need.entry or need.config} is not in this tree")
 
 
-def _judge(use: Use, need: ConfigKey, made: Composition, configs: Configs) -> Verdict:
+def _judge(use: Use, need: ConfigKey, made: Composition, project: Project) -> Verdict:
     if (group := made.groups.get(need.dotted)) is not None:
         # `model=unknown`: hydra finds no such file in the group.
         missing = [path for path in made.missing if path.endswith(f"/{group}")]
@@ -209,7 +189,7 @@ def _judge(use: Use, need: ConfigKey, made: Composition, configs: Configs) -> Ve
         case "+" | "++", _Missing(parent=parent, value=str(value)) if "${" in value:
             return Undecided(need.dotted, f"{parent} is computed")
         case ("+", _Missing()) | ("++", _):
-            return _new_field(use, need, made, configs) or Fine(need.dotted)
+            return _new_field(use, need, made, project) or Fine(need.dotted)
         case "~", _Present(value=None):
             detail = phrase("{key} has no value, and ~ takes out only what has one", key=need.dotted)
             return _broken(use, need.dotted, detail)
@@ -252,14 +232,14 @@ def _missing_key(use: Use, need: ConfigKey, lacking: _Missing, made: Composition
     return _broken(use, need.dotted, detail, suggestion, moved_to=place or "")
 
 
-def _new_field(use: Use, need: ConfigKey, made: Composition, configs: Configs) -> Verdict | None:
+def _new_field(use: Use, need: ConfigKey, made: Composition, project: Project) -> Verdict | None:
     """The verdict about a key that is added to a group with a `_target_`: that class must have such a field."""
     above, _, name = need.dotted.rpartition(".")
     parent = _find(made.config, above) if above else None
     if not isinstance(parent, _Present) or not isinstance(parent.value, dict) or name in parent.value:
         return None
     target = parent.value.get("_target_")
-    fields = configs.fields(target) if isinstance(target, str) else None
+    fields = _fields_of(project, target) if isinstance(target, str) else None
     if fields is None or name in fields:
         return None
     place = _moved(made.config, need.dotted)

@@ -1,4 +1,6 @@
-"""Whether an engine argument is one that the release of vLLM takes, as its sources spell them."""
+"""Whether an engine argument, `vllm serve --flag`, is one that the release of vLLM takes, as its sources spell them:
+flag-removed, with the option that is written much the same.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +8,11 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from weakref import WeakKeyDictionary
 
 from patcher.analysis.findings import Broken, Fine, Problem, Undecided, Unrelated, Verdict
 from patcher.analysis.meaning import Program
 from patcher.analysis.symbols import Class, Function, Module, Symbols
-from patcher.analysis.symbols.classes import linearise
+from patcher.analysis.symbols.classes import declared_fields, linearise
 from patcher.analysis.uses import EngineFlag, Use
 from patcher.i18n import Phrase, phrase
 
@@ -46,14 +47,9 @@ class Options:
         return len(begun) == 1 and len(name) > 1
 
 
-_known: WeakKeyDictionary[Symbols, Options | None] = WeakKeyDictionary()
-
-
 def options_of(symbols: Symbols) -> Options | None:
     """What a vLLM release takes; None if its sources do not say so in a form that is understood."""
-    if symbols not in _known:
-        _known[symbols] = _read(symbols)
-    return _known[symbols]
+    return symbols.answers.once("engine options", lambda: _read(symbols))
 
 
 def _read(symbols: Symbols) -> Options | None:
@@ -173,9 +169,7 @@ def _fields(symbols: Symbols, owner: Class) -> Iterator[tuple[str, ast.expr | No
     """A dataclass's fields, inherited ones included."""
     for base in linearise(symbols, owner):
         if isinstance(base, Class):
-            for node in base.node.body:
-                if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-                    yield node.target.id, node.annotation
+            yield from ((name, node.annotation) for name, node in declared_fields(base))
 
 
 _OPPOSITES = (("disable_", "enable_"), ("enable_", "disable_"), ("no_", ""))
@@ -183,7 +177,7 @@ _LIKE_ENOUGH = 0.75
 """How alike two names must be (`SequenceMatcher.ratio`) to be suggested. A guess."""
 
 
-def judge_flag(use: Use, program: Program, baseline: Program | None = None) -> Verdict:  # noqa: ARG001
+def judge_flag(use: Use, program: Program) -> Verdict:
     """Whether vLLM takes the flag: on its command line, or as a field of its engine arguments."""
     assert isinstance(use.need, EngineFlag)
     if "vllm" not in program.target.against or "vllm" not in program.target.packages:

@@ -1,8 +1,10 @@
-"""Imports: is the module there, and the name in it; and where is it now, if it moved?"""
+"""Imports: is the module there, and the name in it; and where is it now, if it was moved or renamed?
+
+Gives the kinds module-removed, module-moved, symbol-removed and symbol-moved.
+"""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Literal
 
 from patcher.analysis.findings import Broken, FindingKind, Fine, Problem, Undecided, Unrelated, Verdict
@@ -90,12 +92,12 @@ _BY_KEYWORD: dict[str, Kind] = {"class": "class", "def": "function", "": "variab
 _ASIDE = frozenset({"tests", "test", "testing", "examples", "benchmarks", "third_party"})
 
 
-def moved_symbol(program: Program, module: str, name: str | None, baseline: Program | None = None) -> str:
+def moved_symbol(program: Program, module: str, name: str | None, baseline: Program | None) -> str:
     """The dotted name under which what was `module.name` is to be found now; "" if that is not clear."""
     symbols = program.target.packages.get(module.partition(".")[0])
     if symbols is None or not program.target.moves or name is None or name.startswith("__"):
         return ""
-    wanted = _kind_before(baseline, f"{module}.{name}")
+    wanted = _kind_of(baseline.resolve(f"{module}.{name}").definition) if baseline is not None else None
     key = ("moved", module, name, wanted)
     return program.once(key, lambda: moved_in(program.symbols(module), module, name, wanted), "")
 
@@ -110,13 +112,6 @@ def moved_module(program: Program, dotted: str) -> str:
     best = _best_match(dotted, same)
     # A module called `utils` or `base` (five letters or fewer, or one of many) is no evidence.
     return best if best and (len(same) == 1 or _likeness(dotted, best) > 1) and len(tail) > 5 else ""
-
-
-def _kind_before(baseline: Program | None, symbol: str) -> Kind | None:
-    """What the name stood for in a release that has it."""
-    if baseline is None:
-        return None
-    return _kind_of(baseline.resolve(symbol).definition)
 
 
 def _kind_of(definition: Definition) -> Kind | None:
@@ -140,7 +135,7 @@ def moved_in(symbols: Symbols, module: str, name: str, wanted: Kind | None = Non
     sorts = {wanted} if wanted is not None else _likely_kinds(name)
     places = [place for place, sort in found.items() if sort in sorts]
     best = _best_match(module, places)
-    # A short name (`run`, `Config`) or one of several namesakes is believed only if the modules are alike.
+    # A short name (`run`, `Index`) or one of several namesakes is believed only if the modules are alike.
     if not best or ((len(places) > 1 or len(name) < 6) and not _is_similar(module, best, name)):
         return ""
     if isinstance(symbols.resolve(f"{best}.{name}").definition, Absent | Unknown):
@@ -186,7 +181,7 @@ def _public(symbols: Symbols, module: str, name: str) -> str:
     for length in range(1, len(parts)):
         package = ".".join(parts[:length])
         home = symbols.modules.find(package)
-        if not isinstance(home, Module) or home.path is None or home.path == Path():
+        if not isinstance(home, Module) or home.path is None:
             continue
         scope = symbols.modules.scope(home)
         if isinstance(scope, Unknown) or not any(isinstance(b.made_by, Imported) for b in scope.bindings(name)):

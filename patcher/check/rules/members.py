@@ -1,4 +1,8 @@
-"""Attributes: does what a value can be have them?"""
+"""Attributes: does what a value can be have them? Gives the kind attribute-removed.
+
+Where one of the values may have the attribute, or a subclass of its class, the use is undecided, so that a finding is
+no false positive.
+"""
 
 from __future__ import annotations
 
@@ -139,9 +143,7 @@ def present_on_target(values: Meanings) -> Meanings:
 def is_of_target(program: Program, one: Meaning) -> bool:
     """Whether a meaning belongs to a package that is checked against, itself or by a base class."""
     match one:
-        case InstanceOf(of=TreeClass() as of) | TypeOf(of=TreeClass() as of) | (TreeClass() as of):
-            return any(isinstance(base, Class) for base in ancestry(program, of))
-        case SuperOf(of=of):
+        case InstanceOf(of=TreeClass() as of) | TypeOf(of=TreeClass() as of) | SuperOf(of=of) | (TreeClass() as of):
             return any(isinstance(base, Class) for base in ancestry(program, of))
         case Module() | Class() | Function() | Variable() | InstanceOf() | TypeOf():
             return True
@@ -211,13 +213,18 @@ def _some_subclass_defines(program: Program, one: Meaning, name: str) -> bool:
             return False
 
 
-def _subclass_has(program: Program, one: Meaning, name: str) -> bool:
+def _declared(one: Meaning) -> Class | None:
+    """The package's class that a value is declared as, where it may be of a class that inherits from that."""
     match one:
         case InstanceOf(of=Class() as of, exact=False) | TypeOf(of=Class() as of):
-            text = program.symbols(of.module).text
-            return may_have(program, of, name) or registered(text, name)
+            return of
         case _:
-            return False
+            return None
+
+
+def _subclass_has(program: Program, one: Meaning, name: str) -> bool:
+    of = _declared(one)
+    return of is not None and (may_have(program, of, name) or registered(program.symbols(of.module).text, name))
 
 
 def tree_subclass_has(program: Program, one: Meaning, name: str) -> bool:
@@ -227,11 +234,10 @@ def tree_subclass_has(program: Program, one: Meaning, name: str) -> bool:
         self.executor = executor_class()
         self.executor.offload()
     """
-    match one:
-        case InstanceOf(of=Class() as of, exact=False) | TypeOf(of=Class() as of):
-            return program.once(("tree subclass", of, name), lambda: _find_in_subclass(program, of, name), False)
-        case _:
-            return False
+    of = _declared(one)
+    if of is None:
+        return False
+    return program.once(("tree subclass", of, name), lambda: _find_in_subclass(program, of, name), False)
 
 
 def _find_in_subclass(program: Program, of: Class, name: str) -> bool:
@@ -248,12 +254,8 @@ def _find_in_subclass(program: Program, of: Class, name: str) -> bool:
 
 def _set_in_tree(program: Program, name: str, symbol: str) -> bool:
     """Whether a file of the tree that imports the symbol's package sets an attribute of that name on an object."""
-    known = program.project.kept.setdefault("attributes that are set", {})
-    assert isinstance(known, dict)
-    key = (symbol.partition(".")[0], name)
-    if key not in known:
-        known[key] = _search_tree(program, name, key[0])
-    return bool(known[key])
+    package = symbol.partition(".")[0]
+    return program.project.answers.once(("sets", package, name), lambda: _search_tree(program, name, package))
 
 
 def _search_tree(program: Program, name: str, package: str) -> bool:
@@ -270,12 +272,8 @@ def _search_tree(program: Program, name: str, package: str) -> bool:
 
 def _importing(program: Program, package: str) -> tuple[str, ...]:
     """The files of the tree that import a package."""
-    project, key = program.project, f"files that import {package}"
-    if key not in project.kept:
-        imported = re.compile(rb"(?:from|import)\s+%b\b" % package.encode())
-        project.kept[key] = tuple(
-            file for file in project.files([package]) if imported.search(project.content(file) or b"") is not None
-        )
-    found = project.kept[key]
-    assert isinstance(found, tuple)
-    return found
+    project, imported = program.project, re.compile(rb"(?:from|import)\s+%b\b" % package.encode())
+    return project.answers.once(
+        ("imports", package),
+        lambda: tuple(file for file in project.files([package]) if imported.search(project.content(file) or b"")),
+    )

@@ -1,4 +1,8 @@
-"""Methods that override a target's: can they be called the way the target's package calls its own?"""
+"""Methods that override a target's: can they be called the way the target's package calls its own?
+
+Gives the kind override-mismatch: a parameter that callers pass and the override refuses, one that it requires and
+nobody passes, and abstract methods that a class leaves out.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +14,17 @@ from dataclasses import dataclass, replace
 from patcher.analysis.findings import Broken, Fine, Problem, Unrelated, Verdict
 from patcher.analysis.meaning import Class, Function, Program, TreeClass
 from patcher.analysis.meaning.callables import changes_parameters
-from patcher.analysis.meaning.meanings import is_static
 from patcher.analysis.meaning.members import ancestry, dotted
 from patcher.analysis.meaning.program import named
 from patcher.analysis.severity.guards import guards_of
 from patcher.analysis.symbols import Parameter, Signature
 from patcher.analysis.symbols.classes import methods, own_member
-from patcher.analysis.symbols.definition import is_property
+from patcher.analysis.symbols.definition import is_property, is_static
 from patcher.analysis.symbols.scope import FunctionNode
 from patcher.analysis.symbols.signature import read_parameters
 from patcher.analysis.symbols.sources import TextIndex
-from patcher.analysis.uses import FunctionFacts, MethodOf, Parameters, Use
+from patcher.analysis.syntax import decorators
+from patcher.analysis.uses import MethodOf, Parameters, Use
 from patcher.i18n import phrase
 
 _FREE = frozenset({"__init__", "__new__", "__init_subclass__", "__post_init__", "__class_getitem__", "__getattr__"})
@@ -73,8 +77,8 @@ def _mismatches(use: Use, need: MethodOf, base: _Base, owner: TreeClass, program
             continue
         # `def forward(self, x, **kwargs)` takes the new keyword and ignores it: that matters only if `kwargs` is never
         # looked at, and if the value is always passed.
-        swallowed = _may_swallow(one, ours)
-        if swallowed and not _ignores(own):
+        swallowed = ours.any_keyword and one.kind != "positional"
+        if swallowed and (own is None or not own.ignores_keywords):
             continue
         outside = not swallowed and (
             one.required or calls.from_outside(index if one.kind != "keyword" else None, one.name)
@@ -88,7 +92,8 @@ def _mismatches(use: Use, need: MethodOf, base: _Base, owner: TreeClass, program
     for problem, name in _required_by_override(use, ours, theirs, symbol):
         # `_init_executor(self, model)`, which the tree calls itself, in a class whose `__init__` replaces the base's:
         # the package's own calls without `model` do not run.
-        alone = not _calls_inherited(program, owner, need.name) and _tree_passes(program, need.name, name)
+        inherited = any(_inherited_calls(program, owner, need.name))
+        alone = not inherited and _tree_passes(program, need.name, name)
         found.append(replace(problem, own_callers=alone))
     return tuple(found)
 
@@ -98,12 +103,8 @@ def _is_refused(index: int, one: Parameter, ours: Parameters, calls: Passed) -> 
     if one.kind != "positional" and one.name in (*ours.positional, *ours.keyword):
         return False
     if one.kind != "keyword" and (ours.any_positional or index < len(ours.positional)):
-        return calls.by_keyword(one.name) and not ours.any_positional
+        return one.name in calls.keywords and not ours.any_positional
     return one.required or calls.reaches(index if one.kind != "keyword" else None, one.name)
-
-
-def _may_swallow(one: Parameter, ours: Parameters) -> bool:
-    return ours.any_keyword and one.kind != "positional"
 
 
 def _required_by_override(use: Use, ours: Parameters, theirs: Signature, symbol: str) -> Iterator[tuple[Problem, str]]:
@@ -121,20 +122,22 @@ def _required_by_override(use: Use, ours: Parameters, theirs: Signature, symbol:
         yield Problem("override-mismatch", f"{symbol}({name})", use.line, detail), name
 
 
-def _calls_inherited(program: Program, owner: TreeClass, name: str) -> bool:
-    """Whether a method that the tree's class inherits and does not override calls the method on `self`."""
+def _inherited_calls(program: Program, owner: TreeClass, name: str) -> Iterator[tuple[Class, FunctionNode, ast.Call]]:
+    """The calls `self.name(…)` in methods that the tree's class inherits and does not override."""
     own = _defined(program, owner)
     for base in ancestry(program, owner):
-        for method in methods(program.symbols(base.module), base) if isinstance(base, Class) else ():
+        if not isinstance(base, Class):
+            continue
+        for method in methods(program.symbols(base.module), base):
+            # A method that the tree overrides itself does not run with the tree's class.
             if method.name in own:
                 continue
             for node in ast.walk(method):
                 match node:
                     case ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=called)) if called == name:
-                        return True
+                        yield base, method, node
                     case _:
                         pass
-    return False
 
 
 def _tree_passes(program: Program, method: str, parameter: str) -> bool:
@@ -142,11 +145,6 @@ def _tree_passes(program: Program, method: str, parameter: str) -> bool:
     call = re.compile(rb"\.%b\([^)]*\b%b\b" % (method.encode(), parameter.encode()))
     files = program.project.files([method])
     return any(call.search(program.project.content(file) or b"") is not None for file in files)
-
-
-def _ignores(own: FunctionFacts | None) -> bool:
-    """Whether the override takes `**kwargs` and never looks at them."""
-    return own is not None and own.ignores_keywords
 
 
 def _passed_by_inherited_method(
@@ -157,32 +155,17 @@ def _passed_by_inherited_method(
     If the override swallows the parameter in `**kwargs`, a call that only passes on an optional parameter of its own
     counts where the callers of that method always give it.
     """
-    own = _defined(program, owner)
-    inherited = (
-        (base, method)
-        for base in ancestry(program, owner)
-        if isinstance(base, Class)
-        for method in methods(program.symbols(base.module), base)
+    return any(
+        word.arg == parameter
+        and (
+            not swallowed
+            or not _is_passed_on(word.value, method)
+            or always_passed(program, base, method.name, ast.unparse(word.value))
+        )
+        for base, method, call in _inherited_calls(program, owner, name)
+        if method.name != name
+        for word in call.keywords
     )
-    for base, method in inherited:
-        # A method that the tree overrides itself does not run with the tree's class.
-        if method.name == name or method.name in own:
-            continue
-        for node in ast.walk(method):
-            match node:
-                case ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=called), keywords=words) if (
-                    called == name
-                ):
-                    for word in words:
-                        if word.arg == parameter and (
-                            not swallowed
-                            or not _is_passed_on(word.value, method)
-                            or always_passed(program, base, method.name, ast.unparse(word.value))
-                        ):
-                            return True
-                case _:
-                    pass
-    return False
 
 
 def _is_passed_on(value: ast.expr, method: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
@@ -211,7 +194,7 @@ def _incomplete(owner: TreeClass, need: MethodOf, program: Program) -> tuple[Pro
     own = owner.facts.methods
     order = ancestry(program, owner)
     # Told once, at the first method of the class. A class with abstract methods of its own is a base for others.
-    if not own or next(iter(own)) != need.name or _is_abstract(own):
+    if not own or next(iter(own)) != need.name or any(one.abstract for one in own.values()):
         return ()
     if not all(
         isinstance(one, Class | TreeClass)
@@ -226,7 +209,7 @@ def _incomplete(owner: TreeClass, need: MethodOf, program: Program) -> tuple[Pro
                 abstract.pop(name, None)
         elif isinstance(base, Class):
             for method in methods(program.symbols(base.module), base):
-                if _is_abstract_method(method):
+                if "abstractmethod" in decorators(method):
                     abstract[method.name] = base
                 else:
                     abstract.pop(method.name, None)
@@ -235,7 +218,7 @@ def _incomplete(owner: TreeClass, need: MethodOf, program: Program) -> tuple[Pro
         for base in order
         if isinstance(base, Class)
         for method in methods(program.symbols(base.module), base)
-        if _is_abstract_method(method)
+        if "abstractmethod" in decorators(method)
     } & set(own)
     if not implemented:
         return ()
@@ -254,23 +237,13 @@ def _incomplete(owner: TreeClass, need: MethodOf, program: Program) -> tuple[Pro
     )
 
 
-def _is_abstract_method(method: FunctionNode) -> bool:
-    """Whether it is decorated with `@abstractmethod` or `@abc.abstractmethod`."""
-    return any(ast.unparse(mark).rpartition(".")[2] == "abstractmethod" for mark in method.decorator_list)
-
-
-def _is_abstract(own: object) -> bool:
-    assert hasattr(own, "values")
-    return any(facts.abstract for facts in own.values())
-
-
 _LONGEST = 4000
 """Bytes behind a method's name that are searched for the end of its call: a guess at the longest call in a package."""
 
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """`keywords` that some call passes, `most` positional arguments; `open`: some call passes `*` or `**`.
+    """`keywords` that some call passes, and `most` positional arguments.
 
     `foreign` are the keywords of calls on anything but `self`.
     """
@@ -278,10 +251,6 @@ class Passed:
     keywords: frozenset[str] = frozenset()
     foreign: frozenset[str] = frozenset()
     most: int = 0
-    open: bool = False
-
-    def by_keyword(self, name: str) -> bool:
-        return name in self.keywords
 
     def reaches(self, index: int | None, name: str) -> bool:
         """Whether some call gives the parameter a value, by its place or its name."""
@@ -323,7 +292,7 @@ def always_passed(program: Program, owner: Class, method: str, name: str) -> boo
 def _search(text: TextIndex, name: str) -> Passed:
     keywords: set[str] = set()
     foreign: set[str] = set()
-    most, open_ = 0, False
+    most = 0
     for mention in text.mentions(name):
         if not text.before(mention).rstrip().endswith(b".") or text.before(mention).lstrip().startswith(b"#"):
             continue
@@ -334,8 +303,7 @@ def _search(text: TextIndex, name: str) -> Passed:
         keywords |= words
         foreign |= set() if text.before(mention).endswith(b"self.") else words
         most = max(most, sum(1 for one in call.args if not isinstance(one, ast.Starred)))
-        open_ = open_ or any(word.arg is None for word in call.keywords)
-    return Passed(frozenset(keywords), frozenset(foreign), most, open_)
+    return Passed(frozenset(keywords), frozenset(foreign), most)
 
 
 def _parsed(after: bytes) -> ast.Call | None:

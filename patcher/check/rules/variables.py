@@ -1,4 +1,7 @@
-"""The environment variables that a release reads, and whether one that is set is among them."""
+"""The environment variables that a release reads, and whether one that is set is among them.
+
+Gives the kinds env-removed, of one that an earlier release read, and env-unknown.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,6 @@ import ast
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from weakref import WeakKeyDictionary
 
 from patcher.analysis.findings import Broken, FindingKind, Fine, Problem, Undecided, Unrelated, Verdict
 from patcher.analysis.meaning import Program
@@ -36,10 +38,6 @@ class _OtherReads:
 
     read: frozenset[str]
     mentioned: frozenset[str]
-
-
-_registered: WeakKeyDictionary[Symbols, frozenset[str]] = WeakKeyDictionary()
-_other_reads: WeakKeyDictionary[Symbols, _OtherReads] = WeakKeyDictionary()
 
 
 def judge_variable(use: Use, program: Program, baseline: Program | None = None) -> Verdict:
@@ -94,12 +92,7 @@ def owner_of(name: str) -> str | None:
 
 
 def _registered_in(symbols: Symbols) -> frozenset[str]:
-    if symbols not in _registered:
-        module = _registry(symbols)
-        tree = symbols.modules.tree(module) if module is not None else None
-        names = _names_in(tree) if isinstance(tree, ast.Module) else frozenset()
-        _registered[symbols] = names
-    return _registered[symbols]
+    return symbols.answers.once("registered variables", lambda: _names_in_registry(symbols))
 
 
 def _registry(symbols: Symbols) -> Module | None:
@@ -108,10 +101,12 @@ def _registry(symbols: Symbols) -> Module | None:
     return found if isinstance(found, Module) else None
 
 
-def _names_in(tree: ast.Module) -> frozenset[str]:
+def _names_in_registry(symbols: Symbols) -> frozenset[str]:
     """The keys of the registry, and the names under which their functions read the environment."""
+    module = _registry(symbols)
+    tree = symbols.modules.tree(module) if module is not None else None
     names: set[str] = set()
-    for node in tree.body:
+    for node in tree.body if isinstance(tree, ast.Module) else ():
         match node:
             case (
                 ast.AnnAssign(target=ast.Name(id="environment_variables"), value=ast.Dict() as table)
@@ -146,9 +141,7 @@ def _is_name(value: object) -> bool:
 
 
 def _other_reads_in(symbols: Symbols) -> _OtherReads:
-    if symbols not in _other_reads:
-        _other_reads[symbols] = _scan(symbols)
-    return _other_reads[symbols]
+    return symbols.answers.once("other variables", lambda: _scan(symbols))
 
 
 def _scan(symbols: Symbols) -> _OtherReads:

@@ -1,14 +1,15 @@
-"""What one command line means: variables that it sets, overrides of verl's config, flags of vLLM's server."""
+"""What one command line means: environment variables that it sets (`export`, `env`, `docker -e`, `--runtime-env-json`),
+hydra overrides of verl's config, flags of vLLM's server.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from patcher.analysis.configuration import load
-from patcher.analysis.uses import ConfigKey, EngineFlag, EnvironmentVariable, Need, Use
+from patcher.analysis.uses import ConfigKey, EngineFlag, EnvironmentVariable, Need, Sign, Use
 from patcher.check.scripts.shell import Field
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
@@ -24,6 +25,8 @@ _TOP_KEYS = frozenset(
 )
 _TELLING = ("actor_rollout_ref", "trainer")
 _NAMED = re.compile(r"\$\{\w+\}")
+SIGNS: Mapping[str | None, Sign] = {None: "", "+": "+", "++": "++", "~": "~"}
+"""The sign in front of an override, by what a regular expression has found there."""
 _NOT_GIVEN = frozenset({"null", "None", "none", "~"})
 
 
@@ -56,15 +59,13 @@ class CommandLine:
         match words[0].text:
             case "export" | "setenv":
                 for field in words[1:]:
-                    if (found := _ASSIGNMENT.fullmatch(field.text)) is not None:
-                        yield self._variable(field, found[1], found[2])
+                    yield from self._assigned(field, field.text)
                 if words[0].text == "setenv" and len(words) == 3 and _VARIABLE.fullmatch(words[1].text):
                     yield self._variable(words[1], words[1].text, words[2].text)
             # `declare -x NAME=value`
             case "declare" | "typeset" if any("x" in field.text for field in words[1:] if field.text[:1] == "-"):
                 for field in words[1:]:
-                    if (found := _ASSIGNMENT.fullmatch(field.text)) is not None:
-                        yield self._variable(field, found[1], found[2])
+                    yield from self._assigned(field, field.text)
             case _:
                 yield from self._wrapped()
 
@@ -75,19 +76,17 @@ class CommandLine:
             if field.text == "env" or field.text.endswith("/env"):
                 option = ""
                 for following in self.fields[index + 1 :]:
-                    found = _ASSIGNMENT.fullmatch(following.text)
-                    if found is not None:
-                        yield self._variable(following, found[1], found[2])
+                    assigned = _ASSIGNMENT.fullmatch(following.text) is not None
                     # `env -u OLD A=1 program`: the first word that is no option or assignment is the program.
-                    elif not following.text.startswith("-") and option not in ("-u", "-C", "-S"):
+                    if not assigned and not following.text.startswith("-") and option not in ("-u", "-C", "-S"):
                         break
+                    yield from self._assigned(following, following.text)
                     option = following.text
-            elif before in ("-e", "--env") and (found := _ASSIGNMENT.fullmatch(field.text)) is not None:
-                yield self._variable(field, found[1], found[2])
+            elif before in ("-e", "--env") and _ASSIGNMENT.fullmatch(field.text) is not None:
+                yield from self._assigned(field, field.text)
             elif field.text.startswith(("--env=", "--export=", "-e=")):
                 for part in field.text.partition("=")[2].split(","):
-                    if (found := _ASSIGNMENT.fullmatch(part)) is not None:
-                        yield self._variable(field, found[1], found[2])
+                    yield from self._assigned(field, part)
             elif field.text.startswith("--runtime-env-json="):
                 yield from self._runtime(field, field.text.partition("=")[2])
             elif before == "--runtime-env-json":
@@ -99,8 +98,12 @@ class CommandLine:
         for name, value in variables.items() if isinstance(variables, dict) else ():
             yield self._variable(field, str(name), str(value))
 
-    def _variable(self, field: Field, name: str, value: str | None) -> Use:
-        known = value is not None and "${" not in value and "$(" not in value
+    def _assigned(self, field: Field, text: str) -> Iterator[Use]:
+        if (found := _ASSIGNMENT.fullmatch(text)) is not None:
+            yield self._variable(field, found[1], found[2])
+
+    def _variable(self, field: Field, name: str, value: str) -> Use:
+        known = "${" not in value and "$(" not in value
         return Use(self.file, field.line, EnvironmentVariable(name, value if known else None))
 
     def _served(self) -> Sequence[Field] | None:
@@ -187,7 +190,7 @@ class _Given:
     """One override as it is written."""
 
     field: Field
-    sign: Literal["", "+", "++", "~"]
+    sign: Sign
     key: str
     value: str | None
 
@@ -205,8 +208,7 @@ def _given(field: Field) -> _Given | None:
     found = _OVERRIDE.fullmatch(field.text)
     if found is None or (found[3] is None and found[1] != "~"):
         return None
-    signs: dict[str | None, Literal["", "+", "++", "~"]] = {None: "", "+": "+", "++": "++", "~": "~"}
-    return _Given(field, signs[found[1]], found[2], found[3])
+    return _Given(field, SIGNS[found[1]], found[2], found[3])
 
 
 def _module_of(path: str) -> str:

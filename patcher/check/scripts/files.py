@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from patcher.analysis.configuration import documents
 from patcher.analysis.reading.settings import environment_uses
 from patcher.analysis.uses import ConfigKey, Context, EngineFlag, EnvironmentVariable, Use
-from patcher.check.scripts.command_lines import CommandLine
+from patcher.check.scripts.command_lines import SIGNS, CommandLine
 from patcher.check.scripts.shell import Command, Field, Misread, commands
 from patcher.errors import UsageError
 from patcher.i18n import Phrase, phrase
@@ -21,7 +21,7 @@ from patcher.worktree.python import UnreadableError, parse
 
 def script_uses(file: str, text: str) -> tuple[tuple[Use, ...], tuple[Phrase, ...]]:
     """The uses in a script, in its order, and what of it was not understood. `file` is how findings name it."""
-    reader = reader_of(file, text)
+    reader = _reader_of(file, text)
     if reader is None:
         return (), (phrase("{file} is not a kind of script that is read", file=file),)
     uses: dict[Use, None] = {}
@@ -85,45 +85,30 @@ _ENVIRONMENT_LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*?)\s*"
 _IMAGE_LINE = re.compile(r"\s*(?:ENV|ARG)\s+(.*)")
 
 
-def reader_of(file: str, text: str) -> Reader | None:
+def _reader_of(file: str, text: str) -> Reader | None:
     """How a file is read; None for one of a kind that is not."""
     name = PurePosixPath(file).name
     suffix = PurePosixPath(file).suffix.lower() or (name if name.startswith(".") else "")
     # `.env`, `prod.env`, `.env.local` hold `NAME=value` lines; `.envrc` of direnv is a shell script.
     if suffix == ".env" or name.startswith(".env"):
-        return _shell if name == ".envrc" else _variables
+        return shell_uses if name == ".envrc" else _variables
     if name.lower().startswith(("dockerfile", "containerfile")) or suffix == ".dockerfile":
         return _image
     first = text.partition("\n")[0]
     if suffix in _SHELL or re.match(r"#!.*\b(?:ba|z|da|k)?sh\b", first):
-        return _shell
+        return shell_uses
     if suffix == ".py" or re.match(r"#!.*\bpython", first):
-        return _python
+        return python_uses
     if suffix in _YAML:
-        return _yaml
+        return yaml_uses
     return None
 
 
-def embedded_uses(file: str, suffix: str, text: str, line: int) -> Iterator[Use | Misread]:
+def _embedded_uses(file: str, suffix: str, text: str, line: int) -> Iterator[Use | Misread]:
     """The uses in a text that stands within the file, as if it were in a file with that suffix."""
-    reader = reader_of(f"embedded{suffix}", text)
+    reader = _reader_of(f"embedded{suffix}", text)
     if reader is not None:
         yield from reader(file, text, line)
-
-
-def _shell(file: str, text: str, line: int) -> Iterator[Use | Misread]:
-
-    return shell_uses(file, text, line)
-
-
-def _python(file: str, text: str, line: int) -> Iterator[Use | Misread]:
-
-    return python_uses(file, text, line)
-
-
-def _yaml(file: str, text: str, line: int) -> Iterator[Use | Misread]:
-
-    return yaml_uses(file, text, line)
 
 
 def _variables(file: str, text: str, line: int) -> Iterator[Use | Misread]:
@@ -153,7 +138,7 @@ _DEEPEST = 4
 """How deep scripts may stand in scripts: `ssh host "bash -c '...'"` is two. A guess."""
 
 
-def shell_uses(file: str, text: str, line: int = 1, depth: int = 0) -> Iterator[Use | Misread]:
+def shell_uses(file: str, text: str, line: int, depth: int = 0) -> Iterator[Use | Misread]:
     """What a script sets and runs. `line`: the number of its first line."""
     held: dict[str, Field] = {}
     for command in commands(text, line):
@@ -185,23 +170,22 @@ def _exported_later(file: str, command: Command, held: dict[str, Field]) -> Iter
 
 def _documents(file: str, command: Command, depth: int) -> Iterator[Use | Misread]:
     """Here-documents that are run, or written to a file of a kind that is read."""
-
     first = command.words[0].text
     for document in command.documents:
         # `ssh host <<EOF`, `bash <<EOF`: the document is a script.
         if _INTERPRETED.fullmatch(first):
             yield from shell_uses(file, document.body, document.line, depth + 1)
         elif _PYTHON.fullmatch(first):
-            yield from embedded_uses(file, ".py", document.body, document.line)
+            yield from _embedded_uses(file, ".py", document.body, document.line)
         # `cat > launch.sh <<EOF`: the document is a file of that kind.
         elif "." in command.target:
-            yield from embedded_uses(file, "." + command.target.rpartition(".")[2], document.body, document.line)
+            yield from _embedded_uses(file, "." + command.target.rpartition(".")[2], document.body, document.line)
 
 
 _SHELL_CALLS = frozenset({"system", "run", "Popen", "call", "check_call", "check_output", "popen"})
 
 
-def python_uses(file: str, text: str, line: int = 1) -> Iterator[Use | Misread]:
+def python_uses(file: str, text: str, line: int) -> Iterator[Use | Misread]:
     """What a launcher sets and starts. `line`: the number of its first line."""
     content = ("\n" * (line - 1) + text).encode()
     try:
@@ -209,7 +193,7 @@ def python_uses(file: str, text: str, line: int = 1) -> Iterator[Use | Misread]:
     except UnreadableError as error:
         yield Misread(error.line)
         return
-    yield from environment_uses(content, tree, file, _always)
+    yield from environment_uses(content, tree, file, lambda _node: Context())
     for node in ast.walk(tree):
         match node:
             # `subprocess.run(["python", "-m", ...])`, also where the list has a name.
@@ -222,10 +206,6 @@ def python_uses(file: str, text: str, line: int = 1) -> Iterator[Use | Misread]:
                 yield from shell_uses(file, script, command.lineno)
             case _:
                 pass
-
-
-def _always(_node: ast.AST) -> Context:
-    return Context()
 
 
 def _field(item: ast.expr) -> Field:
@@ -249,7 +229,7 @@ _CONFIG = frozenset({"actor_rollout_ref", "trainer", "algorithm", "critic"})
 _NO_KEYS = frozenset({"defaults", "hydra", "_target_"})
 
 
-def yaml_uses(file: str, text: str, line: int = 1) -> Iterator[Use | Misread]:
+def yaml_uses(file: str, text: str, line: int) -> Iterator[Use | Misread]:
     """What a yaml file sets. `line`: the number of its first line."""
     import yaml
 
@@ -326,7 +306,7 @@ class _Reader:
         for item, field in zip(node.value, fields, strict=True):
             found = _OVERRIDE.fullmatch(field.text) if item.id == "scalar" else None
             if found is not None and found[2].partition(".")[0] in _CONFIG | {"data", "reward_model", "reward"}:
-                yield Use(self._file, field.line, ConfigKey(found[2], found[3], _sign(found[1])))
+                yield Use(self._file, field.line, ConfigKey(found[2], found[3], SIGNS[found[1]]))
                 yield from self._flag(found[2], found[3], field.line)
             else:
                 yield from self._node(item)
@@ -353,7 +333,3 @@ class _Reader:
 def _name(key: Any) -> str:
     """A key's text; "" for one that is a list or a mapping itself."""
     return str(key.value) if key.id == "scalar" else ""
-
-
-def _sign(written: str | None) -> Any:
-    return written or ""

@@ -39,7 +39,6 @@ class Command:
 
     words: tuple[Field, ...]
     assignments: tuple[tuple[str, Field], ...]
-    line: int
     documents: tuple[Document, ...] = ()
     target: str = ""
     """The file that its output goes to."""
@@ -59,7 +58,6 @@ class _Building:
     """Elements by the place of the assignment among `words`."""
     documents: list[Document] = field(default_factory=list)
     redirects: list[tuple[str, Word]] = field(default_factory=list)
-    line: int = 0
 
 
 def commands(text: str, line: int = 1) -> Iterator[Command | Misread]:
@@ -84,7 +82,6 @@ def commands(text: str, line: int = 1) -> Iterator[Command | Misread]:
                 building.redirects.append((redirect, token))
                 redirect = ""
             case Word():
-                building.line = building.line or token.line
                 building.words.append(token)
             case Operator(text=sign) if sign in _REDIRECTS:
                 redirect = sign
@@ -150,7 +147,7 @@ class _Script:
         if words and words[0].plain in ("export", "declare", "typeset", "local", "readonly"):
             self._declare(words[1:], building, offset + 1)
         target = next((self._joined(word) for sign, word in building.redirects if sign in (">", ">>")), "")
-        yield Command(yielded, tuple(assignments), building.line, tuple(building.documents), target)
+        yield Command(yielded, tuple(assignments), tuple(building.documents), target)
 
     def _declare(self, words: list[Word], building: _Building, offset: int) -> None:
         for index, word in enumerate(words, offset):

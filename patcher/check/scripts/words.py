@@ -1,11 +1,13 @@
-"""Shell text -> words and operators, with quotes, expansions, comments, arrays and here-documents told apart."""
+"""The lexer of shell scripts: text -> words and operators, with quotes, expansions, comments, arrays and here-documents
+told apart.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _ASSIGNS = re.compile(r"[A-Za-z_]\w*\+?=")
@@ -35,9 +37,6 @@ class Variable:
 @dataclass(frozen=True, slots=True)
 class Computed:
     """What only running the script tells: `$(…)`, `$1`, `${name//a/b}`."""
-
-    written: str
-    quoted: bool = False
 
 
 Part: TypeAlias = Text | Variable | Computed
@@ -79,27 +78,25 @@ class Unfinished:
     """The text ends within what began on `line`."""
 
     line: int
-    what: Literal["quote", "expansion"]
 
 
 Token: TypeAlias = Word | Operator | Document | Unfinished
 
 
 class _CutError(Exception):
-    """The text ends within a quote or an expansion."""
+    """The text ends within a quote or an expansion that began on `line`."""
 
-    def __init__(self, line: int, what: Literal["quote", "expansion"]) -> None:
+    def __init__(self, line: int) -> None:
         self.line = line
-        self.what: Literal["quote", "expansion"] = what
 
 
-def tokens(text: str, line: int = 1) -> Iterator[Token]:
+def tokens(text: str, line: int) -> Iterator[Token]:
     """The tokens of a script whose first line has the number `line`."""
     lexer = _Lexer(text.replace("\r\n", "\n"), line)
     try:
         yield from lexer.run()
     except _CutError as cut:
-        yield Unfinished(cut.line, cut.what)
+        yield Unfinished(cut.line)
 
 
 class _Lexer:
@@ -209,7 +206,7 @@ class _Lexer:
     def _single(self, start: int) -> None:
         end = self.text.find("'", start)
         if end < 0:
-            raise _CutError(self.line, "quote")
+            raise _CutError(self.line)
         self._add(Text(self.text[start:end], quoted=True))
         self.line += self.text.count("\n", start, end)
         self.at = end + 1
@@ -221,7 +218,7 @@ class _Lexer:
         while True:
             char = self.text[self.at : self.at + 1]
             if not char:
-                raise _CutError(opened, "quote")
+                raise _CutError(opened)
             if char == '"':
                 self.at += 1
                 return
@@ -242,35 +239,34 @@ class _Lexer:
         if self.text[start] == "`":
             end = self.text.find("`", start + 1)
             if end < 0:
-                raise _CutError(self.line, "expansion")
-            return self._computed(end + 1, quoted)
+                raise _CutError(self.line)
+            return self._computed(end + 1)
         # `$'...'`
         if after == "'" and not quoted:
             self._single(start + 2)
             return Text("", quoted=True)
         if after == "(":
-            return self._computed(self._closing(start + 1, "(", ")"), quoted)
+            return self._computed(self._closing(start + 1, "(", ")"))
         if after == "{":
             end = self._closing(start + 1, "{", "}")
             inner = _PARAMETER.fullmatch(self.text, start + 2, end - 1)
             # `${name//a/b}`, `${#name}`, `${!name}`: what they give is not followed.
             if inner is None:
-                return self._computed(end, quoted)
+                return self._computed(end)
             self.at = end
             return Variable(inner[1], quoted, bool(inner[2]), inner[3])
         if named := _NAME.match(self.text, start + 1):
             self.at = named.end()
             return Variable(named[0], quoted)
         if after and after in "@*#?$!-0123456789":
-            return self._computed(start + 2, quoted)
+            return self._computed(start + 2)
         self.at += 1
         return Text("$", quoted)
 
-    def _computed(self, end: int, quoted: bool) -> Computed:
-        written = self.text[self.at : end]
-        self.line += written.count("\n")
+    def _computed(self, end: int) -> Computed:
+        self.line += self.text.count("\n", self.at, end)
         self.at = end
-        return Computed(written, quoted)
+        return Computed()
 
     def _closing(self, start: int, opening: str, closing: str) -> int:
         """The place after the bracket that closes the one at `start`; brackets within quotes do not count."""
@@ -290,4 +286,4 @@ class _Lexer:
                 if depth == 0:
                     return at + 1
             at += 1
-        raise _CutError(self.line, "expansion")
+        raise _CutError(self.line)

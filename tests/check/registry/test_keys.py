@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import pytest
 
-from patcher.analysis.configuration import compose, load
+from patcher.analysis.configuration import below, compose, load
 from patcher.analysis.findings import Broken, Fine, Undecided, Unrelated, Verdict
 from patcher.analysis.meaning import Program
 from patcher.analysis.uses import ConfigKey, Use
@@ -150,7 +150,7 @@ def test_a_program_outside_of_the_tree_is_held_only_to_what_verl_has(judged: Cal
 @pytest.mark.parametrize("name", ["ppo_trainer", "ppo_megatron_trainer"])
 def test_the_composition_is_the_one_that_the_release_ships_as_a_reference(verl: str, name: str) -> None:
     folder = sources("verl", verl) / "verl/trainer/config"
-    made = compose((folder,), name, {})
+    made = compose(below(folder), name, {})
     assert made is not None
     assert not made.missing
     shipped = load((folder / f"_generated_{name}.yaml").read_text())
