@@ -27,6 +27,7 @@ MODULES: Mapping[str, str] = {
     "numpy": "numpy",
     "sglang": "sglang",
     "megatron-core": "megatron",
+    "uvicorn": "uvicorn",
 }
 """The distributions looked for, and the module that each of them provides."""
 SHARED = frozenset({"megatron"})
