@@ -67,7 +67,7 @@ class RecordCommand(CodemodCommand):
             # Which release the tree is of is not known here: an edit for some releases may have no place.
             return (True if edit.verl is None else None) if edit.file == file else False
 
-        workspace = Workspace.of({file: tree.code}, {}, "Uky", self._style)
+        workspace = Workspace({file: tree.code}, "Uky", self._style)
         done: Replayed = workspace.replay(self._record, belongs)
         if done.made:
             return cst.parse_module(workspace.texts[file])

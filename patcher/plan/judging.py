@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from patcher.i18n import Phrases, phrase
+from patcher.packages.versions import is_prerelease
 from patcher.plan.applicability import Applicability
-from patcher.plan.inputs import PlanInputs, lies_between
+from patcher.plan.inputs import PlanInputs
 from patcher.plan.outcome import Applied, Kind, RecordOutcome, Spot
 from patcher.plan.own_imports import AbsentImport
 from patcher.plan.replay import EditResult, Missing, Replayed, excused
@@ -50,7 +51,7 @@ def outcome_of(
     nowhere = not any(map(_is_at_home, done.results))
     if nowhere and (elsewhere or (needed.answer == "maybe" and all(map(_is_absent, left)))):
         text = "verl {verl} lies between releases, so its files decide: no such place here"
-        if not lies_between(inputs.verl):
+        if not is_prerelease(inputs.verl):
             text = (
                 "this version is newer than any that the record was tried on, so the files decide: no such place here"
             )
@@ -89,7 +90,7 @@ def _is_absent(result: EditResult) -> bool:
 
 def _by_hand(record: Record, done: Replayed, inputs: PlanInputs, spots: tuple[Spot, ...]) -> RecordOutcome:
     marked = any(isinstance(result.outcome, AlreadyDone) and result.outcome.marked for result in done.results)
-    claimed = "verl" in record.when.versions and not lies_between(inputs.verl)
+    claimed = "verl" in record.when.versions and not is_prerelease(inputs.verl)
     files = tuple(dict.fromkeys(spot.file for spot in spots))
     left = (inputs.remaining(record) if inputs.remaining is not None else None) or ()
     # A recipe of the fork may have its own copy of what the fork has mended in the files that the record is about.

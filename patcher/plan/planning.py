@@ -194,7 +194,7 @@ def marked_spots(outcome: RecordOutcome, plans: Mapping[str, FilePlan], word: st
 
 def hand_made_spots(record: Record, texts: Mapping[str, str], verl: str, word: str) -> tuple[Spot, ...]:
     """Where a record that was made by hand stands in the texts; nowhere if it does not hold there by itself."""
-    workspace = Workspace.of({file: texts[file] for file in record.files if file in texts}, {}, word, "comment")
+    workspace = Workspace({file: texts[file] for file in record.files if file in texts}, word, "comment")
     done = workspace.replay(record, belongs(verl))
     return () if done.made else places(done)
 

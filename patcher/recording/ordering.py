@@ -92,9 +92,7 @@ class _Ordering:
         Returns those that do not make all of their edits, with what came of each, and the texts without markers."""
         by_id = {one.record.id: one for one in records}
         proposal = self.proposal
-        workspace = Workspace.of(
-            proposal.files.base, {}, self.word, "clean", tree_has=self.tree_has, rewriting=self.rewriting
-        )
+        workspace = Workspace(proposal.files.base, self.word, "clean", tree_has=self.tree_has, rewriting=self.rewriting)
         ordered = in_order([*(one.record for one in records), *proposal.known])
         earlier = predecessors(ordered)
         decide = belongs(proposal.base.verl)

@@ -84,8 +84,7 @@ def parse_files(paths: Iterable[Path], package: str = "verl") -> tuple[Record, .
     if not mistakes:
         mistakes = [*_unknown_neighbours(records), *_circles(records)]
     if mistakes:
-        one, many = "1 mistake in the records", "{count} {count:mistake|mistakes} in the records"
-        title = phrase(one if len(mistakes) == 1 else many, count=len(mistakes))
+        title = phrase("{count} {count:mistake|mistakes} in the records", count=len(mistakes))
         raise mistakes_error(title, mistakes, phrase("The format is described in docs/records.md."))
     return in_order(records)
 

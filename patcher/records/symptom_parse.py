@@ -76,8 +76,8 @@ def load_symptoms(folders: Sequence[Path] = ()) -> tuple[Symptom, ...]:
             if name not in symptoms
         ]
     if mistakes:
-        one, many = "1 mistake in the symptoms", "{count} {count:mistake|mistakes} in the symptoms"
-        raise mistakes_error(phrase(one if len(mistakes) == 1 else many, count=len(mistakes)), mistakes)
+        title = phrase("{count} {count:mistake|mistakes} in the symptoms", count=len(mistakes))
+        raise mistakes_error(title, mistakes)
     return tuple(symptoms.values())
 
 

@@ -33,10 +33,11 @@ def rename_argument(source: Source, scopes: Sequence[Scope], edit: RenameArgumen
         renamed = made.with_changes(keyword=cst.Name(edit.new))
         return renamed if edit.value is None else renamed.with_changes(value=_value(edit.value), equal=_TIGHT)
 
-    def anchor(old: cst.Arg) -> Anchor:
-        return Anchor(old, lambda: [Change(old, make)], lambda node: any(node is effect for effect in effects))
-
-    anchors = [anchor(old) for call in found if (old := _keyword(call, edit.old)) and not _keyword(call, edit.new)]
+    anchors = [
+        Anchor.changed(old, make, effects)
+        for call in found
+        if (old := _keyword(call, edit.old)) and not _keyword(call, edit.new)
+    ]
     return Sites(tuple(anchors), tuple(effects))
 
 

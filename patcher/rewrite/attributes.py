@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from patcher.rewrite import names
-from patcher.rewrite.sites import Anchor, Change, Sites
+from patcher.rewrite.sites import Anchor, Sites
 from patcher.rewrite.syntax import only
 
 if TYPE_CHECKING:
@@ -27,8 +27,7 @@ def rename_attribute(source: Source, scopes: Sequence[Scope], edit: RenameAttrib
 
     effects = having((*old[:-1], edit.new))
 
-    def anchor(node: cst.Attribute) -> Anchor:
-        step = Change(node, lambda made: made.with_changes(attr=cst.Name(edit.new)))
-        return Anchor(node, lambda: [step], lambda other: any(other is effect for effect in effects))
+    def make(made: cst.CSTNode) -> cst.CSTNode:
+        return made.with_changes(attr=cst.Name(edit.new))
 
-    return Sites(tuple(anchor(node) for node in having(old)), tuple(effects))
+    return Sites(tuple(Anchor.changed(node, make, effects) for node in having(old)), tuple(effects))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import libcst as cst
 from libcst import CSTNode
@@ -112,30 +112,34 @@ def of_parameters(function: cst.FunctionDef) -> Items:
 
 
 def to_parameters(function: cst.FunctionDef, items: Items) -> cst.FunctionDef:
-    """The function with these parameters: what stands behind `*` or `*args` is for keywords alone."""
-    of = function.params
-    slash = next((i for i, item in enumerate(items.items) if isinstance(item, cst.ParamSlash)), None)
-    groups: dict[str, list[Item]] = {name: [] for name in _GROUPS}
-    before = items.before
-    for index, item in enumerate(items.items):
-        if index == len(items.items) - 1:
-            item = _ended(item, items.behind, "whitespace_after_param") if isinstance(item, cst.Param) else item
-        elif isinstance(item, cst.Param):
-            item = item.with_changes(whitespace_after_param=NOTHING)
+    """The function with these parameters, with `/` and `*` as they stand in the text."""
+    spaced = [item.with_changes(whitespace_after_param=NOTHING) if isinstance(item, cst.Param) else item
+              for item in items.items]  # fmt: skip
+    if spaced and isinstance(spaced[-1], cst.Param):
+        spaced[-1] = _ended(items.items[-1], items.behind, "whitespace_after_param")
+    params = function.params.with_changes(**parameter_fields(spaced))
+    return function.with_changes(params=params, whitespace_before_params=items.before)
+
+
+def parameter_fields(items: Iterable[Item]) -> dict[str, Any]:
+    """The fields of `cst.Parameters` for parameters in the order of the text, with `/` and `*` among them.
+
+    What stands behind `*` or `*args` is for keywords alone, what stands before `/` for positions alone.
+    """
+    several: dict[str, list[Item]] = {name: [] for name in _GROUPS[::2]}
+    single: dict[str, Any] = {name: getattr(cst.Parameters(), name) for name in _GROUPS[1::2]}
+    name = "params"
+    for item in items:
         if isinstance(item, cst.ParamSlash):
-            groups["posonly_ind"].append(item)
+            single["posonly_ind"] = item
+            several["posonly_params"], several["params"] = several["params"], []
         elif isinstance(item, cst.ParamStar) or (isinstance(item, cst.Param) and item.star == "*"):
-            groups["star_arg"].append(item)
+            single["star_arg"], name = item, "kwonly_params"
         elif isinstance(item, cst.Param) and item.star == "**":
-            groups["star_kwarg"].append(item)
-        elif slash is not None and index < slash:
-            groups["posonly_params"].append(item)
+            single["star_kwarg"] = item
         else:
-            groups["kwonly_params" if groups["star_arg"] else "params"].append(item)
-    single = {name: groups[name][0] if groups[name] else getattr(cst.Parameters(), name) for name in _GROUPS[1::2]}
-    several = {name: groups[name] for name in _GROUPS[::2]}
-    several.pop("posonly_ind", None)
-    return function.with_changes(params=of.with_changes(**several, **single), whitespace_before_params=before)
+            several[name].append(item)
+    return {**several, **single}
 
 
 def _behind(last: Item, without: Space) -> Space:

@@ -21,7 +21,7 @@ from patcher.rewrite import commas
 from patcher.rewrite.blocks import place
 from patcher.rewrite.filling import Filler
 from patcher.rewrite.pattern import pattern
-from patcher.rewrite.sites import Anchor, Change, Make, Sites, Splice, Step
+from patcher.rewrite.sites import Anchor, Change, Sites, Splice, Step
 from patcher.rewrite.syntax import equal, parts
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def set_default(scopes: Sequence[Scope], edit: SetDefault) -> Sites:
-    """Of `old` and `new` each may be missing: a parameter without a default."""
+    """The default of a function's parameter or of a class's field; None of `old` or `new` stands for no default."""
     old, new = (None if text is None else cst.parse_expression(text) for text in (edit.old, edit.new))
 
     def make(made: CSTNode) -> CSTNode:
@@ -48,7 +48,7 @@ def set_default(scopes: Sequence[Scope], edit: SetDefault) -> Sites:
     anchors, effects = [], []
     for node, value in _with_default(scopes, edit.parameter):
         if _alike(value, old):
-            anchors.append(Anchor(node, partial(_steps, node, make)))
+            anchors.append(Anchor.changed(node, make))
         elif _alike(value, new):
             effects.append(node)
     return Sites(tuple(anchors), tuple(effects))
@@ -89,7 +89,7 @@ def parameters(function: cst.FunctionDef) -> list[cst.Param]:
 
 
 def set_parameter(scopes: Sequence[Scope], edit: SetParameter) -> Sites:
-    """`/`, `*`, `*args` and `**kwargs` stay where they are."""
+    """A parameter of a function's signature; `/`, `*`, `*args` and `**kwargs` stay where they are."""
 
     def change(made: CSTNode, old: int | None, new: CSTNode | None, behind: int | None) -> CSTNode:
         assert isinstance(made, cst.FunctionDef)
@@ -175,12 +175,13 @@ def in_lists(
     edit: SetParameter | SetDecorator | SetBase | SetEntry,
     listed: Callable[[CSTNode], Sequence[CSTNode] | None],
     read: Callable[[str], CSTNode],
-    change: Callable[[CSTNode, int | None, CSTNode | None, int | None], CSTNode],
+    change: Callable[..., CSTNode],
     named: Callable[[CSTNode, str], bool],
 ) -> Sites:
     """The lists that have `old` and not `new`, and those with the effect.
 
-    `listed` gives a holder's items, `change` the holder with the edit made, by the indexes of `old` and of `behind`.
+    `listed` gives a holder's items; `change(holder, old=index, new=item, behind=index)` gives the holder with the edit
+    made, where each but the holder may be None.
     """
     old, new = (None if text is None else read(text) for text in (edit.old, edit.new))
     anchors, effects = [], []
@@ -191,29 +192,14 @@ def in_lists(
         has_old = _index(items, lambda item: old is not None and equal(item, old))
         has_new = _index(items, lambda item: new is not None and equal(item, new))
         behind = _index(items, lambda item: edit.behind is not None and named(item, edit.behind))
-        made = partial(_with, change, old=has_old, new=new, behind=behind)
+        made = partial(change, old=has_old, new=new, behind=behind)
         here = old is None and (edit.behind is None or behind is not None)
         if (new is None or has_new is None) and (has_old is not None or here):
             node = items[has_old] if has_old is not None else holder
-            anchors.append(Anchor(node, partial(_steps, holder, made)))
+            anchors.append(Anchor(node, partial(list, [Change(holder, made)])))
         elif has_old is None:
             effects.append(items[has_new] if has_new is not None else holder)
     return Sites(tuple(anchors), tuple(effects))
-
-
-def _with(
-    change: Callable[[CSTNode, int | None, CSTNode | None, int | None], CSTNode],
-    made: CSTNode,
-    *,
-    old: int | None,
-    new: CSTNode | None,
-    behind: int | None,
-) -> CSTNode:
-    return change(made, old, new, behind)
-
-
-def _steps(node: CSTNode, make: Make) -> list[Step]:
-    return [Change(node, make)]
 
 
 def _index(items: Sequence[CSTNode], wanted: Callable[[CSTNode], bool]) -> int | None:

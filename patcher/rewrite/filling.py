@@ -13,7 +13,7 @@ from libcst import CSTNode
 from patcher.rewrite import commas
 from patcher.rewrite.blocks import attached, own_line
 from patcher.rewrite.matching import Bindings, meta, run_of
-from patcher.rewrite.syntax import BLOCKS, parts
+from patcher.rewrite.syntax import BLOCKS, index_of, parts
 
 if TYPE_CHECKING:
     from patcher.rewrite.pattern import Pattern
@@ -129,20 +129,7 @@ class Filler:
         behind = [*self._items(node.kwonly_params, node), *([self.node(node.star_kwarg)] if node.star_kwarg else [])]
         if before and not bound and not behind:  # `def f(a, $$$X)` without any `$$$X` is `def f(a)`.
             before[-1] = before[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
-        found: dict[str, list[CSTNode]] = {"params": [], "kwonly_params": [], "posonly_params": []}
-        single: dict[str, CSTNode] = {}
-        for item in [*before, *bound, *behind]:
-            if isinstance(item, cst.ParamSlash):
-                single["posonly_ind"] = item
-                found["posonly_params"], found["params"] = found["params"], []
-            elif isinstance(item, cst.ParamStar) or item.star == "*":  # type: ignore[attr-defined]
-                single["star_arg"] = item
-            elif item.star == "**":  # type: ignore[attr-defined]
-                single["star_kwarg"] = item
-            else:
-                found["kwonly_params" if "star_arg" in single else "params"].append(item)
-        single.setdefault("star_arg", cst.MaybeSentinel.DEFAULT)  # type: ignore[arg-type]
-        return node.with_changes(**found, **single)
+        return node.with_changes(**commas.parameter_fields([*before, *bound, *behind]))  # type: ignore[list-item]
 
     def _whole(self, item: cst.Arg | cst.Element) -> CSTNode | None:
         variable = meta(item.value)
@@ -285,7 +272,7 @@ def _call(fill: Filler, old: cst.Call, new: cst.Call, given: cst.Call) -> cst.Ca
             if inner is None:
                 return None
             made[id(partners[id(one)])] = inner
-        gone += [_index(given.args, partners[id(item)]) for item in old.args[i1 + j2 - j1 : i2]]
+        gone += [index_of(given.args, partners[id(item)]) for item in old.args[i1 + j2 - j1 : i2]]
     if appended and (gone or not given.args):  # `f(a)` to `f(b=1)`: there is no style of the call's own to keep.
         return None
     items = commas.of_call(given)
@@ -294,10 +281,6 @@ def _call(fill: Filler, old: cst.Call, new: cst.Call, given: cst.Call) -> cst.Ca
     for index in sorted(gone, reverse=True):
         items = commas.without(items, index)
     return commas.to_call(given.with_changes(func=func), commas.with_appended(items, appended))
-
-
-def _index(items: Sequence[CSTNode], wanted: CSTNode) -> int:
-    return next(index for index, item in enumerate(items) if item is wanted)
 
 
 def _partners(old: cst.Call, given: cst.Call) -> dict[int, cst.Arg] | None:

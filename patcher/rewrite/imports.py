@@ -12,7 +12,7 @@ from libcst import CSTNode
 
 from patcher.rewrite import commas, names
 from patcher.rewrite.blocks import place
-from patcher.rewrite.sites import Anchor, Change, Sites, Splice, Step
+from patcher.rewrite.sites import Anchor, Change, Sites, Splice, Step, is_among
 from patcher.rewrite.syntax import IMPORTS, TRIES, only, walk
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def _anchor(
     def twin(other: CSTNode) -> bool:
         if not isinstance(other, IMPORTS) or not local <= {names.local(alias) for alias in names.aliases(other)}:
             return False
-        return any(other is effect for effect in effects) or _on_error(source, node, other)
+        return is_among(other, effects) or _on_error(source, node, other)
 
     return Anchor(node, steps, twin)
 
@@ -105,7 +105,7 @@ def _split(source: Source, node: cst.ImportFrom, edit: MoveImport, moved: Sequen
         return alias.with_changes(name=cst.Name(new_name), asname=local)
 
     if len(moved) == len(node.names) or package == target:
-        aliases = [written(alias) if any(alias is one for one in moved) else alias for alias in node.names]
+        aliases = [written(alias) if is_among(alias, moved) else alias for alias in node.names]
 
         def whole(made: CSTNode) -> CSTNode:
             made = made if package == target else _renamed(made, target)
@@ -117,7 +117,7 @@ def _split(source: Source, node: cst.ImportFrom, edit: MoveImport, moved: Sequen
         assert isinstance(made, cst.ImportFrom)
         items = commas.of_import(made)
         for index in reversed(range(len(items.items))):
-            if any(items.items[index] is alias for alias in moved):
+            if is_among(items.items[index], moved):
                 items = commas.without(items, index)
         return commas.to_import(made, items)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -36,14 +36,15 @@ class Spot:
 class Form:
     """How one format is read and edited. All functions take the whole text; offsets count characters."""
 
-    spots: Callable[[str], tuple[tuple[str, Spot | None], ...]]
+    spots: Callable[[str], Iterable[tuple[str, Spot | None]]]
     """Text: all keys in order, each with its value; None where that is no value on its own, as of a block of YAML."""
     add: Callable[[str, str, str, str | None, str | None], str | None]
     """Text, key, value, `behind`, comment: the text with a new key, or None where it has no place."""
     take: Callable[[str, Spot], str]
     """Text, a value's place: the text without the key."""
     same: Callable[[str, str], bool]
-    place_of: Callable[[str, str], int | None]
+    """Whether two values say the same, however they are written."""
+    place_of: Callable[[str, str], int | None] = lambda text, key: 0  # noqa: ARG005
     """Text, key: where the key would be, or None where what it would be in is not there."""
 
     def find(self, text: str, key: str) -> list[Spot]:
@@ -148,7 +149,8 @@ def _yaml_add(text: str, key: str, value: str, behind: str | None, comment: str 
     return inserted_line(text, at, "\n".join([*lines, f"{indent}{last}: {value}".rstrip()]))
 
 
-def _whole_line(text: str, spot: Spot) -> str:
+def without_lines(text: str, spot: Spot) -> str:
+    """The text without the lines that a value stands on."""
     start, _ = line_around(text, spot.start)
     _, end = line_around(text, max(spot.start, spot.end - 1))
     return text[:start] + text[end:]
@@ -173,7 +175,7 @@ def _yaml_place(text: str, key: str) -> int | None:
     return next((at.start_mark.index for name, at, *_ in _pairs(root) if name == parent), None)
 
 
-YAML = Form(_yaml_spots, _yaml_add, _whole_line, _yaml_same, _yaml_place)
+YAML = Form(_yaml_spots, _yaml_add, without_lines, _yaml_same, _yaml_place)
 
 
 # TOML
@@ -248,4 +250,4 @@ def _toml_place(text: str, key: str) -> int | None:
     return 0 if not parent or parent in lines else None
 
 
-TOML = Form(_toml_spots, _toml_add, _whole_line, _toml_same, _toml_place)
+TOML = Form(_toml_spots, _toml_add, without_lines, _toml_same, _toml_place)

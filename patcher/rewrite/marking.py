@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
-from patcher.rewrite.marker import line_markers, marker_pattern
+from patcher.rewrite.marker import foreign_record, line_markers, marker_pattern, split_lines
 from patcher.rewrite.merging import differing
-from patcher.rewrite.outcome import EOL, Overlap
+from patcher.rewrite.outcome import Overlap
 
 if TYPE_CHECKING:
     from patcher.rewrite.edits import Mark
@@ -71,12 +71,6 @@ class Lines:
         return index == 0 or self.behind[index - 1]
 
 
-def split_lines(text: str) -> tuple[list[str], list[str]]:
-    """The lines of a text and their ends; no last line where the text ends in a newline."""
-    lines, ends = EOL.split(text), EOL.findall(text)
-    return (lines[:-1], ends) if lines[-1] == "" else (lines, [*ends, ""])
-
-
 def marked(
     before: Lines, after: Lines, newline: str, mark: Mark, may_touch: frozenset[str]
 ) -> tuple[list[str], list[int]] | Overlap:
@@ -85,9 +79,8 @@ def marked(
     changes = [_Change(*spans) for spans in differing(old, new)]
     for change in changes:
         for index in range(*change.old):
-            for record in line_markers(old[index], mark.word):
-                if record is not None and record != mark.record and record not in may_touch:
-                    return Overlap(index, record)
+            if (other := foreign_record(old[index], mark, may_touch)) is not None:
+                return Overlap(index, other)
     lines: list[str] = []
     made: list[int] = []
     done = 0

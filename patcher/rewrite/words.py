@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Iterator
 
-from patcher.rewrite.keyed import Form, Spot, inserted_line, line_around
+from patcher.rewrite.keyed import Form, Spot, inserted_line, line_around, without_lines
 
 _KEY = r"[+~]{0,2}[A-Za-z_][\w./@-]*"
 _ASSIGNED = re.compile(rf"(?<![\w.+~/@$\-{{])(?P<key>{_KEY})=")
@@ -16,10 +17,13 @@ _CLOSING = {"(": ")", "{": "}"}
 
 
 def _assigned(text: str) -> Iterator[tuple[str, Spot]]:
-    """The words `KEY=VALUE` with the places of their values; what a comment says is none."""
+    """The words `KEY=VALUE` with the places of their values, in order; what a comment says is none.
+
+    export NCCL_DEBUG=WARN        python3 -m verl.trainer.main_ppo "trainer.logger=['console']" +data.seed=1
+    """
     for match in _ASSIGNED.finditer(text):
         start, _ = line_around(text, match.start())
-        if "#" in (before := text[start : match.start()]) and re.search(r"(^|\s)#", before):
+        if re.search(r"(^|\s)#", text[start : match.start()]):
             continue
         quote = text[match.start() - 1 : match.start()]
         if quote and quote in "\"'":
@@ -77,8 +81,7 @@ def _shell_add(text: str, key: str, value: str, behind: str | None, comment: str
         # The last line of a command, which goes on now.
         ended = text[:start] + line[: spots[0].end - start] + " \\" + text[start + len(line) : end] + text[end:]
         return inserted_line(ended, end + 2, f"{head}{key}={value}{tail}") if not tail.strip() else None
-    lines = [f"{head}{key}={value}"]
-    return inserted_line(text, end, "\n".join([*(comment or "").splitlines(), *lines]))
+    return inserted_line(text, end, "\n".join([*(comment or "").splitlines(), f"{head}{key}={value}"]))
 
 
 def _shell_take(text: str, spot: Spot) -> str:
@@ -96,17 +99,7 @@ def _shell_take(text: str, spot: Spot) -> str:
     return text[: start + word.start() if word else spot.start] + text[spot.end :]
 
 
-def _shell_place(text: str, key: str) -> int:  # noqa: ARG001
-    return 0
-
-
-SHELL = Form(
-    lambda text: tuple(_assigned(text)),
-    _shell_add,
-    _shell_take,
-    lambda one, two: one == two,
-    _shell_place,
-)
+SHELL = Form(_assigned, _shell_add, _shell_take, operator.eq)
 
 
 # Requirements
@@ -177,32 +170,15 @@ def _strings_add(text: str, key: str, value: str, behind: str | None, comment: s
     return f"{text[: spot.end + 1]}, {quote}{value}{quote}{text[spot.end + 1 :]}"
 
 
-def _lines_take(text: str, spot: Spot) -> str:
-    start, end = line_around(text, spot.start)
-    return text[:start] + text[end:]
-
-
 def _strings_take(text: str, spot: Spot) -> str:
     start, end = line_around(text, spot.start)
     if not text[start : spot.start - 1].strip() and text[spot.end + 1 : end].strip() in (",", ""):
-        return text[:start] + text[end:]
+        return without_lines(text, spot)
     behind = re.match(r",[ \t]*", text[spot.end + 1 :])
     if behind:
         return text[: spot.start - 1] + text[spot.end + 1 + behind.end() :]
     return re.sub(r",[ \t]*$", "", text[: spot.start - 1]) + text[spot.end + 1 :]
 
 
-_LINES = Form(
-    lambda text: tuple(_on_lines(text)),
-    _lines_add,
-    _lines_take,
-    _same_requirement,
-    _shell_place,
-)
-_STRINGS = Form(
-    lambda text: tuple(_in_strings(text)),
-    _strings_add,
-    _strings_take,
-    _same_requirement,
-    _shell_place,
-)
+_LINES = Form(_on_lines, _lines_add, without_lines, _same_requirement)
+_STRINGS = Form(_in_strings, _strings_add, _strings_take, _same_requirement)
