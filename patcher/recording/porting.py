@@ -26,7 +26,7 @@ from libcst.helpers import get_full_name_for_node
 from libcst.metadata import GlobalScope, ImportAssignment, MetadataWrapper, Scope, ScopeProvider
 
 from patcher.i18n import Phrase, phrase
-from patcher.recording.hunks import Change, Hunk
+from patcher.recording.hunks import Change, Hunk, hunk_of
 from patcher.recording.proof import applied, changes_of, proven_edits, with_hunks
 from patcher.rewrite.marker import split, split_whole
 from patcher.rewrite.merging import three_way
@@ -70,7 +70,7 @@ def _port_into(
         for index, one in enumerate(found):
             made = None if index in refused else _carried(file, before, after, one, current)
             fate: Fate = "left" if made is None else "there" if made == current else "carried"
-            first, end = _hunk(one).old
+            first, end = hunk_of(one).old
             if made is not None:
                 done.append(Ported(first + 1, fate, there))
                 current = made
@@ -91,19 +91,15 @@ def _port_into(
             for index, one in enumerate(found)
             if done[index].fate == "carried"
             for name in sorted(lacking)
-            if any(re.search(rf"\b{re.escape(name)}\b", line) for line in split(after)[slice(*_hunk(one).new)])
+            if any(re.search(rf"\b{re.escape(name)}\b", line) for line in split(after)[slice(*hunk_of(one).new)])
         }
         if not using:
             return there, current, done
         refused |= {index: phrase("it uses {name}, which is not here", name=name) for index, name in using.items()}
 
 
-def _hunk(one: Hunk | Change) -> Hunk:
-    return one.hunk if isinstance(one, Change) else one
-
-
 def _is_blank(one: Hunk | Change, before: str, after: str) -> bool:
-    hunk = _hunk(one)
+    hunk = hunk_of(one)
     return not any(line.strip() for line in (*split(before)[slice(*hunk.old)], *split(after)[slice(*hunk.new)]))
 
 
@@ -111,7 +107,7 @@ def _carried(file: str, before: str, after: str, one: Hunk | Change, text: str) 
     """The text with one change; the same text where it has that already, None where the change finds no place."""
     if _is_there(before, after, one, text):
         return text
-    made = with_hunks(before, after, [_hunk(one)])
+    made = with_hunks(before, after, [hunk_of(one)])
     lines = three_way(split_whole(before), split_whole(text), split_whole(made))
     if lines is not None:
         return "".join(lines)
@@ -127,7 +123,7 @@ def _is_there(before: str, after: str, one: Hunk | Change, text: str) -> bool:
     """Whether the new lines stand in the text, one below the other, and the old ones do not; in the same function.
 
     A merge would put an insertion there once more where its surroundings are others."""
-    hunk = _hunk(one)
+    hunk = hunk_of(one)
     old, new = _filled(split(before)[slice(*hunk.old)]), _filled(split(after)[slice(*hunk.new)])
     lines = _filled(_function(text, one.within if isinstance(one, Change) else None))
     return bool(new) and _holds(lines, new) and not (old and not _holds(new, old) and _holds(lines, old))
@@ -159,7 +155,7 @@ def _doubled(
     theirs, ours = _bindings(after), _bindings(made)
     for index, one in enumerate(found):
         if done[index].fate == "carried" and isinstance(one, Change) and one.new.items:
-            names = _bindings("".join(f"{line}\n" for line in _dedented(split(after)[slice(*one.hunk.new)])))
+            names = _bindings(textwrap.dedent("\n".join(split(after)[slice(*one.hunk.new)])) + "\n")
             yield from ((index, name) for name in names if ours[name] > max(theirs[name], 1))
 
 
@@ -176,10 +172,6 @@ def _bindings(text: str) -> Counter[str]:
         elif isinstance(node, IMPORTS) and not isinstance(node.names, cst.ImportStar):
             found.update(alias.evaluated_alias or alias.evaluated_name for alias in node.names)
     return found
-
-
-def _dedented(lines: Sequence[str]) -> list[str]:
-    return textwrap.dedent("\n".join(lines)).split("\n")
 
 
 def missing(before: str, after: str, offers: Offers) -> set[str]:

@@ -9,7 +9,7 @@ from functools import lru_cache, reduce
 
 from patcher.i18n import Phrase, phrase
 from patcher.recording.declared import header_edits
-from patcher.recording.hunks import Change, Hunk, changes, joined, line_hunks, whole_functions
+from patcher.recording.hunks import Change, Hunk, changes, hunk_of, joined, line_hunks, whole_functions
 from patcher.recording.inferring import edits_for
 from patcher.recording.keyed_values import edits_for_lines
 from patcher.recording.texts import filled, same
@@ -61,13 +61,12 @@ def edits_of_file(file: str, base: str, fork: str) -> FileEdits:
     found = changes_of(file, base, fork)
     made: list[Made] = []
     refused: list[tuple[Hunk, Phrase]] = []
-    hunks = [one.hunk if isinstance(one, Change) else one for one in found]
+    hunks = [hunk_of(one) for one in found]
     for one, hunk in zip(found, hunks, strict=True):
         if filled(before[slice(*hunk.old)]) == filled(after[slice(*hunk.new)]):
             continue  # Blank lines alone, and blanks at the end of lines, are no change.
-        edits = (
-            None if isinstance(one, Change) and one.comments_alone else next(proven_edits(file, base, fork, one), None)
-        )
+        alone = isinstance(one, Change) and one.comments_alone
+        edits = None if alone else next(proven_edits(file, base, fork, one), None)
         if edits is not None:
             made.append(Made(hunk, one.within if isinstance(one, Change) else None, edits))
             continue
@@ -97,7 +96,7 @@ def changes_of(file: str, base: str, fork: str) -> list[Hunk | Change]:
     if file.endswith(".py"):
         one, two = parse(base), parse(fork)
         if not isinstance(one, Unparseable) and not isinstance(two, Unparseable):
-            return whole_functions(one, two, list(changes(one, two)))
+            return whole_functions(one, two, changes(one, two))
     return list(line_hunks(split(base), split(fork)))
 
 
@@ -116,7 +115,7 @@ def _in_lines(
     before it, which are taken out of `made`."""
     before, after = split(base), split(fork)
     within = one.within if isinstance(one, Change) else None
-    hunk = one.hunk if isinstance(one, Change) else one
+    hunk = hunk_of(one)
     for count in range(min(len(made), _MOST_JOINED) + 1):
         with_it = made[len(made) - count :]
         for other in with_it:
@@ -165,7 +164,7 @@ def _of_comments(one: Hunk | Change, before: Sequence[str], after: Sequence[str]
 
 def proven_edits(file: str, base: str, fork: str, change: Hunk | Change) -> Iterator[tuple[Edit, ...]]:
     """Those of the possible edits that make this change and no other, the most specific first."""
-    expected = with_hunks(base, fork, [change.hunk if isinstance(change, Change) else change])
+    expected = with_hunks(base, fork, [hunk_of(change)])
     for edits in _possible(file, base, fork, change):
         made = applied(base, edits)
         if made is None or not same(made, expected, is_python=file.endswith(".py")):
@@ -176,7 +175,7 @@ def proven_edits(file: str, base: str, fork: str, change: Hunk | Change) -> Iter
 
 
 def _possible(file: str, base: str, fork: str, one: Hunk | Change) -> Iterator[tuple[Edit, ...]]:
-    yield from edits_for_lines(file, base, fork, one.hunk if isinstance(one, Change) else one)
+    yield from edits_for_lines(file, base, fork, hunk_of(one))
     if isinstance(one, Change):
         yield from _header_and_body(file, base, fork, one)
         yield from edits_for(file, *one.sources, one)
@@ -347,12 +346,11 @@ def _ways(file: str, base: str, fork: str, one: Made, changes: Sequence[Hunk | C
     yield one
     if not one.specific:
         return
-    change = next(other for other in changes if (other.hunk if isinstance(other, Change) else other) == one.hunk)
+    change = next(other for other in changes if hunk_of(other) == one.hunk)
     for edits in _possible(file, base, fork, change):
         if edits != one.edits and (made := applied(base, edits)) is not None and all(_is_done(made, e) for e in edits):
             yield Made(one.hunk, one.within, edits)
-    hunks = [change.hunk if isinstance(change, Change) else change for change in changes]
-    lines = _as_lines(file, base, split(base), split(fork), one.hunk, hunks)
+    lines = _as_lines(file, base, split(base), split(fork), one.hunk, [hunk_of(other) for other in changes])
     if lines is not None:
         yield Made(one.hunk, one.within, (lines,), phrase("beside other edits nothing more specific gives the same"))
 
