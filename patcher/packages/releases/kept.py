@@ -33,7 +33,7 @@ class Kept:
         self._most = most
         self._place: Path | None = None
         with suppress(UsageError):  # UKY_PATCH_CACHE names no folder: then nothing is kept.
-            self._place = cache_root(None) / kind / f"{known}.pickle"
+            self._place = cache_root() / kind / f"{known}.pickle"
 
     def read(self) -> dict[Any, Any] | None:
         """What was kept; None where there is nothing, nothing that this user has written, or no mere values."""
