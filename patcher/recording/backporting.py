@@ -88,7 +88,7 @@ def backport(session: Session, named: Sequence[str], clone: Path | None, against
     base = Base(
         phrase("{commit}", commit=last.until[:9]),
         verl,
-        {path: _bytes(tree.text(path)) for path in texts},
+        {path: None if (text := tree.text(path)) is None else text.encode() for path in texts},
         {path: text.encode() for path, text in texts.items()},
         last.subject,
         last.fix,
@@ -295,10 +295,6 @@ class _TreeTexts:
             return True
         texts = [made.get(module), self.text(f"{path}.py"), self.text(f"{path}/__init__.py")]
         return any({name, "*", "__getattr__"} & bound(text) for text in texts if text is not None)
-
-
-def _bytes(text: str | None) -> bytes | None:
-    return None if text is None else text.encode()
 
 
 def _module(path: str) -> str:

@@ -11,7 +11,7 @@ from patcher.i18n import Phrase, phrase
 from patcher.plan.inputs import belongs
 from patcher.plan.own_imports import AbsentImport, TreeLookup
 from patcher.plan.replay import Replayed, Rewriting, Workspace, predecessors
-from patcher.recording.needs import brings, in_fork
+from patcher.recording.needs import brings, in_fork, reachable
 from patcher.recording.proof import applied, with_hunks
 from patcher.recording.proposal import Files, Left, Proposal, Recorded, line_of
 from patcher.recording.texts import same, without_ids
@@ -156,19 +156,11 @@ def _follows(records: Iterable[Recorded], proposal: Proposal) -> dict[str, set[s
 
 def _add(first: str, later: str, follows: Mapping[str, set[str]], found: After) -> None:
     """Note that `later` comes after `first`, unless it does already, or `first` comes after it."""
-    if first not in follows.get(later, ()) and not _leads(first, later, follows):
+    # Two that need each other have no order.
+    before_first = reachable(first, lambda name: follows.get(name, set()))
+    if first not in follows.get(later, ()) and later not in before_first:
         follows[later].add(first)
         found[later][first] = None
-
-
-def _leads(name: str, other: str, follows: Mapping[str, set[str]]) -> bool:
-    """Whether a record comes after another already, or is it: two that need each other have no order."""
-    seen, waiting = {name}, [name]
-    while waiting:
-        more = follows.get(waiting.pop(), set()) - seen
-        seen |= more
-        waiting += more
-    return other in seen
 
 
 def _after(one: Recorded, names: Iterable[str]) -> Recorded:
