@@ -98,15 +98,15 @@ def _check_setting(mistakes: Mistakes, path: KeyPath, edit: Setting, written: Ma
         mistakes.note((*path, "new"), "is missing; an edit needs old, new or both")
     elif edit.old == edit.new:
         mistakes.note((*path, "new"), "is the same as old")
-    if isinstance(edit, (SetDefault, SetParameter, SetDecorator, SetBase)) and edit.within is None:
-        mistakes.note((*path, "within"), "is missing; it names the function or class")
+    if isinstance(edit, (SetDefault, SetParameter, SetDecorator, SetBase)):
+        _check_within(mistakes, path, edit, written)
     if "behind" in written and "old" in written:
         mistakes.note((*path, "behind"), "is for what is added, without old")
     if isinstance(edit, SetValue) and edit.file.endswith((".sh", ".bash")) and edit.old is None is edit.behind:
         mistakes.note((*path, "behind"), "is missing; in a script it tells where a new one stands")
 
 
-def _check_function(mistakes: Mistakes, path: KeyPath, edit: ReplaceFunction, written: Mapping[str, Any]) -> None:  # noqa: ARG001
+def _check_within(mistakes: Mistakes, path: KeyPath, edit: Edit, _: Mapping[str, Any]) -> None:
     if edit.within is None:
         mistakes.note((*path, "within"), "is missing; it names the function or class")
 
@@ -208,7 +208,7 @@ EDIT = OneOf(
             **_old_and_new(check_value),
             behind=text(check_value, default=None),
         ),
-        "replace-function": _edit(ReplaceFunction, _check_function, was=text(), code=text(check_definition)),
+        "replace-function": _edit(ReplaceFunction, _check_within, was=text(), code=text(check_definition)),
         "set-value": _text_edit(
             SetValue,
             _check_setting,

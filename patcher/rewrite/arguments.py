@@ -1,4 +1,8 @@
-"""Rename, remove and add keyword arguments of calls."""
+"""Rename, remove and add keyword arguments of calls, and rename attributes: edits that go by dotted names.
+
+A call or an attribute is meant if its full name, resolved through the file's imports, ends in the edit's: for
+`Engine.start` also `E.start`, after `from vllm.engine import Engine as E`.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ from patcher.rewrite.sites import Anchor, Change, Sites
 from patcher.rewrite.syntax import only
 
 if TYPE_CHECKING:
-    from patcher.rewrite.edits import AddArgument, RemoveArgument, RenameArgument
+    from patcher.rewrite.edits import AddArgument, RemoveArgument, RenameArgument, RenameAttribute
     from patcher.rewrite.source import Source
     from patcher.rewrite.syntax import Scope
 
@@ -91,6 +95,22 @@ def add_argument(source: Source, scopes: Sequence[Scope], edit: AddArgument) -> 
     effects = [(keyword, call) for call in found if (keyword := _keyword(call, edit.new))]
     anchors = tuple(anchor(call) for call in found if not _keyword(call, edit.new))
     return Sites(anchors, tuple(keyword for keyword, _ in effects))
+
+
+def rename_attribute(source: Source, scopes: Sequence[Scope], edit: RenameAttribute) -> Sites:
+    table = names.imports(source.everything)
+    old = tuple(edit.old.split("."))
+    found = [*only(source.nodes(scopes), cst.Attribute)]
+
+    def having(tail: names.Parts) -> list[cst.Attribute]:
+        return [n for n in found if n.attr.value == tail[-1] and names.ends_in(names.resolve(n, table), tail)]
+
+    effects = having((*old[:-1], edit.new))
+
+    def make(made: CSTNode) -> CSTNode:
+        return made.with_changes(attr=cst.Name(edit.new))
+
+    return Sites(tuple(Anchor.changed(node, make, effects) for node in having(old)), tuple(effects))
 
 
 def _calls(source: Source, scopes: Sequence[Scope], called: str) -> list[cst.Call]:

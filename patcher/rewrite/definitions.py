@@ -94,10 +94,8 @@ def set_parameter(scopes: Sequence[Scope], edit: SetParameter) -> Sites:
     def change(made: CSTNode, old: int | None, new: CSTNode | None, behind: int | None) -> CSTNode:
         assert isinstance(made, cst.FunctionDef)
         items = commas.of_parameters(made)
-        index = old if old is not None else behind + 1 if behind is not None else len(items.items)
-        if old is None and behind is None and made.params.star_kwarg is not None:
-            index -= 1
-        return commas.to_parameters(made, changed(items, old, new, index))
+        last = len(items.items) - (made.params.star_kwarg is not None)
+        return commas.to_parameters(made, changed(items, old, new, last if behind is None else behind + 1))
 
     def listed(scope: CSTNode) -> Sequence[CSTNode] | None:
         return commas.of_parameters(scope).items if isinstance(scope, cst.FunctionDef) else None
@@ -144,10 +142,10 @@ def set_base(scopes: Sequence[Scope], edit: SetBase) -> Sites:
         assert isinstance(made, cst.ClassDef)
         call = cst.Call(cst.Name("f"), [*made.bases, *made.keywords])
         items = commas.of_call(call)
-        index = old if old is not None else behind + 1 if behind is not None else 0
-        if isinstance(new, cst.Arg) and new.keyword is not None and old is None:
-            index = len(items.items)
-        args = commas.to_call(call, changed(items, old, new, index)).args
+        at = 0 if behind is None else behind + 1
+        if isinstance(new, cst.Arg) and new.keyword is not None:
+            at = len(items.items)
+        args = commas.to_call(call, changed(items, old, new, at)).args
         bare = {} if args else {"lpar": cst.MaybeSentinel.DEFAULT, "rpar": cst.MaybeSentinel.DEFAULT}
         bases = [arg for arg in args if arg.keyword is None]
         return made.with_changes(bases=bases, keywords=[arg for arg in args if arg.keyword is not None], **bare)
@@ -163,10 +161,10 @@ def set_base(scopes: Sequence[Scope], edit: SetBase) -> Sites:
     return in_lists(scopes, edit, listed, read, change, lambda item, text: equal(item, read(text)))
 
 
-def changed(items: commas.Items, old: int | None, new: CSTNode | None, index: int) -> commas.Items:
-    """The items with `new` in the place of the one at `old`, without that one, or with `new` before `index`."""
+def changed(items: commas.Items, old: int | None, new: CSTNode | None, at: int) -> commas.Items:
+    """The items with `new` in the place of the one at `old`, or without it; where `old` is None, with `new` at `at`."""
     if old is None:
-        return commas.inserted(items, index, new)  # type: ignore[arg-type]
+        return commas.inserted(items, at, new)  # type: ignore[arg-type]
     return commas.without(items, old) if new is None else commas.replaced(items, old, new)  # type: ignore[arg-type]
 
 

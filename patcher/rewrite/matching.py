@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -176,21 +176,24 @@ def _number(wanted: CSTNode, given: CSTNode, env: Bindings) -> Bindings | None:
 
 
 def _call(wanted: cst.Call, given: cst.Call, start: Bindings) -> Bindings | None:
-    """Positional arguments in order, keywords by name in any order; what is over belongs to the last `$$$`."""
+    """Positional arguments in order, keywords by name in any order; what is over belongs to the last `$$$`.
+
+    `f($X, port=$P, $$$REST)` matches `f(1, *more, host="a", port=2)`; `$$$REST` is `*more, host="a"`.
+    """
     env = match(wanted.func, given.func, start)
-    left = [arg for arg in given.args if arg.keyword or arg.star == "**"]
+    if env is None:
+        return None
     theirs = [arg for arg in given.args if not (arg.keyword or arg.star == "**")]
     keywords = [arg for arg in wanted.args if (arg.keyword or arg.star == "**") and not run_of(arg)]
-    for keyword in sorted(keywords, key=lambda arg: meta(arg.keyword) is not None):
-        hits = ((a, bound) for a in left if (bound := match(keyword, a, env)) is not None) if env is not None else ()
-        hit = next(iter(hits), None)
-        if hit is None:
-            return None
-        env = hit[1]
-        left = [arg for arg in left if arg is not hit[0]]
+    # A keyword with a name goes before one without, `$NAME=$X`, which would take what the other is for.
+    named_first = sorted(keywords, key=lambda arg: meta(arg.keyword) is not None)
+    found = _in_any_order(named_first, [arg for arg in given.args if arg.keyword or arg.star == "**"], env)
+    if found is None:
+        return None
+    env, left = found
     items = [arg for arg in wanted.args if not any(arg is keyword for keyword in keywords)]
     runs = [index for index, item in enumerate(items) if run_of(item)]
-    if env is None or (not runs and left):
+    if not runs and left:
         return None
     if not runs:
         return _all(items, theirs, env)
@@ -209,17 +212,21 @@ def _dict(wanted: cst.Dict, given: cst.Dict, start: Bindings) -> Bindings | None
     run = next((run for item in wanted.elements if (run := run_of(item))), None)
     if run is None:
         return _all(wanted.elements, given.elements, start)
-    env: Bindings | None = start
-    left = list(given.elements)
-    for item in wanted.elements:
-        if run_of(item):
-            continue
-        hit = next(((e, b) for e in left if (b := match(item, e, env or {})) is not None), None)
+    found = _in_any_order([item for item in wanted.elements if not run_of(item)], given.elements, start)
+    return None if found is None else _bind(run, tuple(found[1]), found[0])
+
+
+def _in_any_order(
+    wanted: Iterable[CSTNode], given: Sequence[CSTNode], env: Bindings
+) -> tuple[Bindings, Sequence[CSTNode]] | None:
+    """The bindings with one of `given` for each that is wanted, the first that matches, and those that are left."""
+    for item in wanted:
+        hit = next(((one, bound) for one in given if (bound := match(item, one, env)) is not None), None)
         if hit is None:
             return None
         env = hit[1]
-        left = [element for element in left if element is not hit[0]]
-    return _bind(run, tuple(left), env or {})
+        given = [one for one in given if one is not hit[0]]
+    return env, given
 
 
 def _parameters(wanted: cst.Parameters, given: cst.Parameters, env: Bindings) -> Bindings | None:

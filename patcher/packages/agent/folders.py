@@ -96,6 +96,14 @@ def search_path(site: Iterable[Path], extra: Iterable[Path] = ()) -> list[Folder
     return list(found.values())
 
 
+def text_of(path: Path, most: int = files.SETTINGS_BYTES) -> str:
+    """A file's text, of at most so many bytes; "" where it cannot be read. Bytes that are no UTF-8 become `\\ufffd`."""
+    try:
+        return files.read_text(path, most, errors="replace", follow=True)
+    except OSError:
+        return ""
+
+
 def normalise(name: str) -> str:
     """The name that indexes compare by: `flash_attn` and `Flash.Attn` are `flash-attn`."""
     return re.sub(r"[-_.]+", "-", name).lower()
@@ -252,10 +260,7 @@ def provides(metadata: Metadata, module: str) -> bool:
         return module in files.read_text(metadata.path / "top_level.txt", files.SETTINGS_BYTES, follow=True).split()
     except (OSError, ValueError):
         pass
-    try:
-        record = files.read_text(metadata.path / "RECORD", files.SOURCE_BYTES, errors="replace", follow=True)
-    except OSError:
-        record = ""
+    record = text_of(metadata.path / "RECORD", files.SOURCE_BYTES)
     if record.startswith(f"{module}/__init__.py,") or f"\n{module}/__init__.py," in record:
         return True
     source = editable_source(metadata)

@@ -28,9 +28,9 @@ from patcher.packages.agent.folders import (
     provides,
     search_path,
     stated_version,
+    text_of,
 )
 from patcher.packages.agent.interpreter import Interpreter
-from patcher.worktree import files
 
 Origin = Literal["wheel", "editable", "checkout", "folder", "assumed", "interpreter", "file"]
 """How a version came to be known: `wheel` is a distribution with metadata, `folder` a package without any,
@@ -79,21 +79,12 @@ def cuda(torch: Installed | None) -> Installed | None:
     """The CUDA that torch was built for, else the toolkit's; None for a torch built without CUDA."""
     if torch is not None and torch.location is not None:
         file = torch.location / "version.py"
-        try:
-            text = files.read_text(file, files.SETTINGS_BYTES, errors="replace", follow=True)
-        except OSError:
-            text = ""
-        found = re.search(r"^cuda\b[^=\n]*=\s*(?:['\"]([^'\"]+)['\"]|None)", text, re.MULTILINE)
+        found = re.search(r"^cuda\b[^=\n]*=\s*(?:['\"]([^'\"]+)['\"]|None)", text_of(file), re.MULTILINE)
         if found:
             note = "the CUDA that torch was built for"
             return Installed("cuda", found[1], None, file, "file", note) if found[1] else None
-    home = Path(os.environ.get("CUDA_HOME") or "/usr/local/cuda")
-    file = home / "version.json"
-    try:
-        text = files.read_text(file, files.SETTINGS_BYTES, errors="replace", follow=True)
-    except OSError:
-        return None
-    found = re.search(r'"cuda"\s*:\s*\{[^}]*?"version"\s*:\s*"([^"]+)"', text)
+    file = Path(os.environ.get("CUDA_HOME") or "/usr/local/cuda") / "version.json"
+    found = re.search(r'"cuda"\s*:\s*\{[^}]*?"version"\s*:\s*"([^"]+)"', text_of(file))
     return Installed("cuda", found[1], None, file, "file", "the toolkit's version") if found else None
 
 

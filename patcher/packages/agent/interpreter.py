@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from patcher.messages import Message, english, phrase, why
+from patcher.packages.agent.folders import text_of
 from patcher.worktree import files
 
 
@@ -118,11 +119,7 @@ def _user_site(series: str) -> tuple[Path, ...]:
 
 
 def _patch_level(prefix: Path, series: str) -> str:
-    try:
-        path = prefix / "include" / f"python{series}" / "patchlevel.h"
-        header = files.read_text(path, files.SETTINGS_BYTES, errors="replace", follow=True)
-    except OSError:
-        return series
+    header = text_of(prefix / "include" / f"python{series}" / "patchlevel.h")
     found = re.search(r'#define PY_VERSION\s+"(\d+\.\d+\.\d+)', header)
     return found[1] if found else series
 
