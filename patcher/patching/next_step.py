@@ -46,9 +46,7 @@ def after_status(session: Session, status: RecordsStatus) -> NextStep | None:
 
 
 def after_preview(session: Session, order: Order, done: ApplyResult) -> NextStep | None:
-    """The apply that writes what a dry run has shown."""
-    if done.failed:
-        return after_failure(session, order, done.plan.outcomes)
+    """The apply that writes what a dry run without failures has shown; None where it would write nothing."""
     if not (done.would_change or done.pre_images.stale or done.taken_over):
         return None
     return _writing(session, order, done)

@@ -50,12 +50,9 @@ def outcome_of(
     elsewhere = not blamed and not _unused(done)
     nowhere = not any(map(_is_at_home, done.results))
     if nowhere and (elsewhere or (needed.answer == "maybe" and all(map(_is_absent, left)))):
-        text = "verl {verl} lies between releases, so its files decide: no such place here"
-        if not is_prerelease(inputs.verl):
-            text = (
-                "this version is newer than any that the record was tried on, so the files decide: no such place here"
-            )
-        detail = phrase(text, verl=inputs.verl)
+        between = "verl {verl} lies between releases, so its files decide: no such place here"
+        newer = "this version is newer than any that the record was tried on, so the files decide: no such place here"
+        detail = phrase(between if is_prerelease(inputs.verl) else newer, verl=inputs.verl)
         return RecordOutcome(record.id, "not-needed", detail, record.files, nearest=_nearest_by_file(left))
     if not blamed:
         detail = phrase("this fork handles it in its own way: what the record changes is used nowhere in it")
@@ -113,7 +110,7 @@ def _by_hand(record: Record, done: Replayed, inputs: PlanInputs, spots: tuple[Sp
 def _failure(record: Record, blamed: Sequence[EditResult]) -> RecordOutcome:
     worst = min(blamed, key=lambda result: _SEVERITY.index(_kind(result)))
     file, kind = worst.edit.file, _kind(worst)
-    nearest = _nearest_by_file(blamed)
+    spots: tuple[Spot, ...] = ()
     match worst.outcome:
         case AnchorMissing(expected, found):
             detail = phrase(
@@ -122,7 +119,6 @@ def _failure(record: Record, blamed: Sequence[EditResult]) -> RecordOutcome:
                 expected=expected,
                 found=found,
             )
-            spots: tuple[Spot, ...] = ()
         case AnchorAmbiguous(expected, lines):
             detail = phrase(
                 "{file}: expected {expected} {expected:place|places}, found {found} (lines {lines})",
@@ -153,13 +149,11 @@ def _failure(record: Record, blamed: Sequence[EditResult]) -> RecordOutcome:
             spots = (Spot(file, line),)
         case Missing():
             detail = phrase("{file} is not in this tree", file=file)
-            spots = ()
         case AbsentImport(_, name):
             detail = phrase("{file}: it would import {name}, which this tree does not have", file=file, name=name)
-            spots = ()
         case _:
             raise AssertionError(worst)
-    return RecordOutcome(record.id, kind, detail, record.files, spots, nearest=nearest)
+    return RecordOutcome(record.id, kind, detail, record.files, spots, nearest=_nearest_by_file(blamed))
 
 
 _SEVERITY: tuple[Kind, ...] = ("unparseable", "missing-file", "conflict", "ambiguous", "drifted")

@@ -16,6 +16,7 @@ from patcher.recording.texts import filled, same
 from patcher.rewrite import create_file, rewrite
 from patcher.rewrite.edits import CreateFile, Edit, Mark, ReplaceLines
 from patcher.rewrite.marker import split, split_whole
+from patcher.rewrite.merging import common_ends
 from patcher.rewrite.outcome import AlreadyDone, Rewritten, Unparseable
 from patcher.rewrite.source import parse
 from patcher.rewrite.syntax import SCOPES
@@ -233,7 +234,7 @@ def _as_lines(
     hunk = _narrowed(before, after, hunk)
     least = max((other.old[1] for other in others if other.old[1] <= hunk.old[0] and other != hunk), default=0)
     most = min((other.old[0] for other in others if other.old[0] >= hunk.old[1] and other != hunk), default=len(before))
-    expected = _joined(after, before, hunk)
+    expected = _ended([*before[: hunk.old[0]], *after[slice(*hunk.new)], *before[hunk.old[1] :]])
     for context in _CONTEXT:
         first, last = max(least, hunk.old[0] - context), min(most, hunk.old[1] + context)
         inside = _compared(before[slice(*hunk.old)], after[slice(*hunk.new)])
@@ -243,7 +244,7 @@ def _as_lines(
             return None
         edit = ReplaceLines(file=file, hunk="\n".join(lines) + "\n")
         made = applied(base, (edit,))
-        if made is not None and _ended(split(made)) == _ended(expected) and _is_done(made, edit):
+        if made is not None and _ended(split(made)) == expected and _is_done(made, edit):
             return edit
     return None
 
@@ -254,14 +255,8 @@ def _ended(lines: Iterable[str]) -> list[str]:
 
 def _narrowed(before: Sequence[str], after: Sequence[str], hunk: Hunk) -> Hunk:
     """The hunk without the lines at its ends that are the same: it had grown over whole statements."""
-    inside = line_hunks(before[slice(*hunk.old)], after[slice(*hunk.new)])
-    if not inside:
-        return hunk
-    old, new = hunk.old[0], hunk.new[0]
-    return Hunk(
-        (old + inside[0].old[0], old + inside[-1].old[1]),
-        (new + inside[0].new[0], new + inside[-1].new[1]),
-    )
+    head, tail = common_ends(before[slice(*hunk.old)], after[slice(*hunk.new)])
+    return Hunk((hunk.old[0] + head, hunk.old[1] - tail), (hunk.new[0] + head, hunk.new[1] - tail))
 
 
 def _compared(old: Sequence[str], new: Sequence[str]) -> list[str]:
@@ -274,10 +269,6 @@ def _compared(old: Sequence[str], new: Sequence[str]) -> list[str]:
             found += [f"-{line}" for line in old[i1:i2]]
             found += [f"+{line}" for line in new[j1:j2]]
     return found
-
-
-def _joined(after: Sequence[str], before: Sequence[str], hunk: Hunk) -> list[str]:
-    return [*before[: hunk.old[0]], *after[slice(*hunk.new)], *before[hunk.old[1] :]]
 
 
 def _together(

@@ -155,12 +155,10 @@ def _without_breaks(
     return kept, left
 
 
-def with_records(
-    session: Session, proposal: Proposal, wanted: Sequence[Group], tell: OnProgress = lambda _under_way: None
-) -> Proposal:
+def with_records(session: Session, proposal: Proposal, wanted: Sequence[Group]) -> Proposal:
     """The proposal with a record for each group."""
     with workers(len({piece.file for group in wanted for piece in group.pieces})) as working:
-        return _with_records(session, proposal, wanted, working, tell)
+        return _with_records(session, proposal, wanted, working, lambda _under_way: None)
 
 
 def _with_records(
