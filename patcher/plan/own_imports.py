@@ -131,16 +131,11 @@ def in_package(file: str, name: str) -> bool:
     return file.endswith(".py") and module != "__init__" and folder == name.rpartition(".")[0].replace(".", "/")
 
 
-def binds(text: str, name: str) -> bool:
-    """Whether a module of this text may have `name`. False only where no statement binds it, nor might:
+def may_be_in(names: frozenset[str] | None, name: str) -> bool:
+    """Whether `name` may be one of the names that `bound` found. False only where no statement binds it, nor might:
 
     from .all import *        def __getattr__(name): ...        a, b = both()        (globals() is not looked at)
     """
-    return may_be_in(bound(text), name)
-
-
-def may_be_in(names: frozenset[str] | None, name: str) -> bool:
-    """Whether `name` may be one of the names that `bound` found."""
     return names is None or not {name, "*", "__getattr__"}.isdisjoint(names)
 
 

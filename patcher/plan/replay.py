@@ -8,7 +8,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from patcher.plan.own_imports import AbsentImport, TreeLookup, absent_import, binds, bound, in_package, module_files
+from patcher.plan.own_imports import AbsentImport, TreeLookup, absent_import, bound, in_package, may_be_in, module_files
 from patcher.records.model import Record
 from patcher.rewrite import create_file, markers, matches, rewrite
 from patcher.rewrite.edits import CreateFile, Edit, Mark, MarkStyle
@@ -192,7 +192,7 @@ class Workspace:
             inner = any(file in made for file in module_files(f"{name}."))
             last = name.rpartition(".")[2]
             passed_on = (file for file in made if in_package(file, name) and last in (bound(self.texts[file]) or ()))
-            return inner or any(binds(text, last) for text in texts) or any(passed_on)
+            return inner or any(may_be_in(bound(text), last) for text in texts) or any(passed_on)
 
         found = ((edit, absent_import(outcome.source, _new_lines(edit, outcome), has)) for edit, outcome in landed)
         return {edit: absent for edit, absent in found if absent is not None}

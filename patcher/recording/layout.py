@@ -61,7 +61,7 @@ def relaid(base: str, fork: str) -> Relaid:
     places += range(at, len(new.lines))
     text = "\n".join(lines) + ("\n" if fork.endswith("\n") else "")
     # A text that would say something else is not taken, whatever the statements were.
-    return Relaid(text, tuple(places)) if same(text, fork, is_python=True) else Relaid.unchanged(fork)
+    return Relaid(text, tuple(places)) if same(text, fork, ".py") else Relaid.unchanged(fork)
 
 
 class _Text:

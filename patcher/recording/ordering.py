@@ -75,7 +75,7 @@ class _Ordering:
 
     def gives_fork(self, file: str, text: str, records: Iterable[Recorded]) -> bool:
         """Whether a text is the file with the changes that are recorded."""
-        return same(text, _expected(file, self.proposal.files, records), is_python=file.endswith(".py"))
+        return same(text, _expected(file, self.proposal.files, records), file)
 
     def of_pairs(self, records: Sequence[Recorded], names: Collection[str]) -> After:
         """Which records of some files come after which, where only one order of the two gives the fork's text."""
@@ -139,7 +139,7 @@ class _Ordering:
             base, expected = files.base.get(file), _expected(file, files, (one, two))
             edits = [[edit for edit in each.record.edits if edit.file == file] for each in (one, two)]
             texts = [applied(base, [*edits[0], *edits[1]]), applied(base, [*edits[1], *edits[0]])]
-            good = [text is not None and same(text, expected, is_python=file.endswith(".py")) for text in texts]
+            good = [text is not None and same(text, expected, file) for text in texts]
             self._pairs[key] = None if good[0] == good[1] else one.record.id if good[0] else two.record.id
         return self._pairs[key]
 

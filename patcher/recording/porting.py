@@ -28,6 +28,7 @@ from libcst.metadata import GlobalScope, ImportAssignment, MetadataWrapper, Scop
 from patcher.i18n import Phrase, phrase
 from patcher.recording.hunks import Change, Hunk, hunk_of
 from patcher.recording.proof import applied, changes_of, proven_edits, with_hunks
+from patcher.rewrite import names
 from patcher.rewrite.marker import split, split_whole
 from patcher.rewrite.merging import three_way
 from patcher.rewrite.source import Source, parse
@@ -140,12 +141,9 @@ def _holds(lines: Sequence[str], part: Sequence[str]) -> bool:
 def _function(text: str, within: str | None) -> list[str]:
     """The lines of a class or function; all lines where there is none of that name."""
     code = parse(text) if within is not None else None
-    if isinstance(code, Source):
-        for node in walk(code.module):
-            if isinstance(node, SCOPES) and code.qualified_name(node) == within:
-                first, last = code.lines(node)
-                return split(text)[first - 1 : last]
-    return split(text)
+    scopes = code.within(within) if isinstance(code, Source) else ()
+    first, last = code.lines(scopes[0]) if isinstance(code, Source) and scopes else (1, None)
+    return split(text)[first - 1 : last]
 
 
 def _doubled(
@@ -169,8 +167,8 @@ def _bindings(text: str) -> Counter[str]:
     for node in walk(module):
         if isinstance(node, SCOPES):
             found[node.name.value] += 1
-        elif isinstance(node, IMPORTS) and not isinstance(node.names, cst.ImportStar):
-            found.update(alias.evaluated_alias or alias.evaluated_name for alias in node.names)
+        elif isinstance(node, IMPORTS):
+            found.update(map(names.local, names.aliases(node)))
     return found
 
 

@@ -84,7 +84,7 @@ def edits_of_file(file: str, base: str, fork: str) -> FileEdits:
     while apart:  # Each round makes one change of two or more.
         refused += [(hunk, why) for hunk in apart if not _among_others(file, base, fork, hunk, hunks, kept)]
         kept, apart = _together(file, base, fork, kept, found)
-    return FileEdits(file, tuple(_tied(base, fork, kept, is_python=file.endswith(".py"))), tuple(refused))
+    return FileEdits(file, tuple(_tied(file, base, fork, kept)), tuple(refused))
 
 
 def made_file(file: str, text: str) -> Made:
@@ -168,7 +168,7 @@ def proven_edits(file: str, base: str, fork: str, change: Hunk | Change) -> Iter
     expected = with_hunks(base, fork, [hunk_of(change)])
     for edits in _possible(file, base, fork, change):
         made = applied(base, edits)
-        if made is None or not same(made, expected, is_python=file.endswith(".py")):
+        if made is None or not same(made, expected, file):
             continue
         # A record whose work is not recognised would be made again on a tree that has it by hand.
         if all(_is_done(made, edit) for edit in edits):
@@ -282,7 +282,6 @@ def _together(
     which none is found.
 
     In the place of one that others stand in the way of comes another way to say the change."""
-    is_python = file.endswith(".py")
     text = base
     kept: list[Made] = []
     apart: list[Hunk] = []
@@ -292,13 +291,13 @@ def _together(
         expected = with_hunks(base, fork, [*(other.hunk for other in kept), one.hunk])
         for way in _ways(file, base, fork, one, changes):
             following = applied(text, way.edits)
-            if following is not None and same(following, expected, is_python=is_python):
+            if following is not None and same(following, expected, file):
                 text = following
                 kept.append(way)
                 break
             if one.specific and kept:  # Those before it may have changed its anchor.
                 following = applied(base, [edit for other in (way, *kept) for edit in other.edits])
-                if following is not None and same(following, expected, is_python=is_python):
+                if following is not None and same(following, expected, file):
                     text = following
                     kept.insert(0, way)
                     break
@@ -307,7 +306,7 @@ def _together(
     return kept, apart
 
 
-def _tied(base: str, fork: str, made: Sequence[Made], *, is_python: bool) -> Iterator[Made]:
+def _tied(file: str, base: str, fork: str, made: Sequence[Made]) -> Iterator[Made]:
     """The same, with those tied that do not give the fork's text in the other order:
 
     import a        `import c` goes behind `import a` and `import b`, with both lines as its anchor;
@@ -317,13 +316,13 @@ def _tied(base: str, fork: str, made: Sequence[Made], *, is_python: bool) -> Ite
 
     def gives(one: Made, two: Made) -> bool:
         text = applied(base, (*one.edits, *two.edits))
-        return text is not None and same(text, with_hunks(base, fork, (one.hunk, two.hunk)), is_python=is_python)
+        return text is not None and same(text, with_hunks(base, fork, (one.hunk, two.hunk)), file)
 
     text = base
     for index, one in reversed(list(enumerate(made))):
         expected = with_hunks(base, fork, [other.hunk for other in made[index:]])
         following = applied(text, one.edits)
-        if following is None or not same(following, expected, is_python=is_python):
+        if following is None or not same(following, expected, file):
             following = expected
             for place, other in enumerate(made[index + 1 :], index + 1):
                 if gives(one, other) and not gives(other, one):

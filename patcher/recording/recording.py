@@ -70,7 +70,7 @@ def propose(
     differing = [
         Differing(path, files.before[path], after[path])
         for path in recorded
-        if not same(files.before[path], after[path], is_python=False)
+        if not same(files.before[path], after[path])
     ]
     with workers(len(differing), processes) as working:
         return _proposed(session, base, files, tuple(known), left, made, differing, against, working, tell)
@@ -99,7 +99,7 @@ def _proposed(
         files,
         after={**files.after, **texts},
         places={path: done[path].relaid.places for path in texts},
-        laid_out=tuple(path for path, text in texts.items() if not same(text, files.after[path], is_python=False)),
+        laid_out=tuple(path for path, text in texts.items() if not same(text, files.after[path])),
     )
     for path, one in done.items():
         made[path] = one.edits

@@ -23,7 +23,6 @@ from patcher.records.rules import (
     is_symbol_pattern,
     is_tree_path,
 )
-from patcher.rewrite import check_code, check_hunk, check_pattern, check_value, metavariables
 from patcher.rewrite.edits import (
     AddArgument,
     CreateFile,
@@ -47,7 +46,16 @@ from patcher.rewrite.edits import (
     Style,
     Where,
 )
-from patcher.rewrite.pattern import check_base, check_definition, check_parameter
+from patcher.rewrite.hunk import check_hunk
+from patcher.rewrite.pattern import (
+    check_base,
+    check_code,
+    check_definition,
+    check_parameter,
+    check_pattern,
+    check_value,
+    metavariables,
+)
 from patcher.rewrite.words import check_requirement
 from patcher.tables.mistakes import KeyPath, Mistake
 from patcher.tables.shapes import (

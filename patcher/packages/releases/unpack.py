@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Callable, Iterable
 from io import RawIOBase
@@ -23,7 +24,7 @@ Wanted = Callable[[str], "str | None"]
 
 def wheel_sources(name: str) -> str | None:
     """Of a wheel: Python and YAML files, METADATA, and RECORD for the names of compiled modules."""
-    return name if name.endswith(KEPT) or _is_metadata(name, ("METADATA", "RECORD")) else None
+    return name if name.endswith(KEPT) or re.fullmatch(r"[^/]+\.dist-info/(METADATA|RECORD)", name) else None
 
 
 def whole_wheel(name: str) -> str | None:
@@ -131,8 +132,3 @@ def _check_size(sizes: Iterable[int]) -> None:
         raise ReleaseError(
             phrase("the archive would unpack to {size} MB, more than any release does", size=total >> 20)
         )
-
-
-def _is_metadata(name: str, files: tuple[str, ...]) -> bool:
-    folder, _, file = name.rpartition("/")
-    return folder.endswith(".dist-info") and "/" not in folder and file in files
