@@ -1,4 +1,8 @@
-"""Which interpreter counts, and which folders it imports from, read off the files where the layout is known."""
+"""Which interpreter counts: --python, `python` of uky-patch.toml, $VIRTUAL_ENV, $CONDA_PREFIX, or the running one.
+
+Where it imports from is read off its files where their layout is known. Only else is it run, and one that the tree
+names only if the user trusts the tree.
+"""
 
 from __future__ import annotations
 

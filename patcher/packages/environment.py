@@ -1,4 +1,7 @@
-"""What is installed under an interpreter, found out without importing any of it; verl is the tree's own."""
+"""What is installed under an interpreter, found out without importing any of it; verl is the tree's own.
+
+`assume` puts versions in the place of what is there, for a machine that is elsewhere; `none` is an absent package.
+"""
 
 from __future__ import annotations
 
@@ -42,8 +45,6 @@ class Environment:
 
 ABSENT = "none"
 """What `assume` gives for a package that is to count as not installed."""
-
-
 TRAINS = ("vllm", "torch")
 """What an environment that trains has one of at least; one that another engine generates in has no vllm."""
 

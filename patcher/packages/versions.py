@@ -24,7 +24,7 @@ Kind: TypeAlias = Literal["dependency", "tree"]
 """`tree` is verl's own version, as a fork's files state it; `dependency` is anything that is installed."""
 
 _BEYOND = 999_999
-"""A last part that is higher than that of any release."""
+"""A last part that is higher than that of any release. Set by hand."""
 _PLAIN_VERSION = re.compile(r"(\d+(?:\.\d+)*)(?:\+[a-z0-9.]+)?")
 _PLAIN_CLAUSE = re.compile(r"(>=|<=|==|!=|<|>)\s*(\d+(?:\.\d+)*)")
 _COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {

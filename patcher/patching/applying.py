@@ -57,6 +57,7 @@ class Order:
 
     @property
     def tampering(self) -> Tampering:
+        """What becomes of patched files that somebody has edited since: see `read_snapshot`."""
         return "merge" if self.merge else "refuse"
 
 

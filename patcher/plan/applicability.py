@@ -1,4 +1,12 @@
-"""Is a record needed here? Versions first; the installed package's own symbols where a version says little."""
+"""Is a record needed for what is installed? Its `[when]`, held to the versions and symbols of this environment.
+
+    [when]                              vllm 0.20.2                     yes
+    vllm = ">=0.12"                     vllm 0.11.0                     no
+    lacks = ["vllm.utils.Parser"]       vllm 0.20.2, which has Parser   no
+                                        vllm not installed              unknown
+
+Versions come first; of a nightly or pre-release, whose version says little, the package's own symbols decide.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What a plan is made from besides the records: what is wanted, what is installed, and the tree's texts."""
+"""What a plan is made from besides the records: what is wanted, what is installed, and the tree's texts.
+
+`Request.wants` decides from --tag, --skip, ids, `enable` and `disable`; `belongs` which edits are for this verl.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""What came of a record's edits -> its outcome."""
+"""What came of a record's edits -> its outcome: pending, adopted, resolved, not needed, or why it cannot be applied.
+
+Of several edits that failed the worst decides, by `_SEVERITY`. An edit without an anchor is no failure where it may be
+for another release of verl, or where the fork provably uses nothing of what it changes (`excused` of `replay`).
+"""
 
 from __future__ import annotations
 
@@ -29,6 +33,7 @@ from patcher.rewrite.outcome import (
 def outcome_of(
     record: Record, done: Replayed, needed: Applicability, inputs: PlanInputs, known: Applied | None
 ) -> RecordOutcome:
+    """The outcome of a record after its edits were tried. `known`: what the ledger has of it, if it is applied."""
     tampered = [result for result in done.results if inputs.files[result.edit.file].tampered]
     if known is not None and tampered:
         return tampered_outcome(RecordOutcome(record.id, "pending", phrase(""), known.files), tampered[0].edit.file)

@@ -1,6 +1,7 @@
-"""Records, versions and sources -> Plan, for an apply and for a revert.
+"""Records, versions and sources -> Plan, for an apply and for a revert. Pure: nothing is read or written.
 
-Pure: status, verify, a dry run and apply all start from the same plan.
+status, verify, a dry run and apply all start from the same plan. It begins with the files as they are without any
+record (the pre-images): what is applied already is made once more, and comes out the same, or as the record is now.
 """
 
 from __future__ import annotations

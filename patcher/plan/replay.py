@@ -1,4 +1,8 @@
-"""Make the edits of records on texts, one record after another; one whose edits do not all land changes nothing."""
+"""Make the edits of records on texts in memory, one record after another: all of a record's edits, or none.
+
+Before a record is tried, its `[resolved]` patterns are looked for: where one matches, upstream's own fix is there. An
+edit that would import from verl what the tree does not have is held back (`AbsentImport`), and the rest tried again.
+"""
 
 from __future__ import annotations
 

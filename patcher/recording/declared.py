@@ -1,4 +1,8 @@
-"""A function, class or container that differs -> edits of its parameters, decorators, bases and entries."""
+"""A function, class or container that differs -> edits of its parameters, decorators, bases, defaults and entries.
+
+def run(self, limit=5):     ->  def run(self, limit=8, strict=True):        set-default limit, set-parameter strict
+ENV = {"A": "1"}            ->  ENV = {"A": "1", "B": "2"}                  set-entry of ENV, key "B"
+"""
 
 from __future__ import annotations
 

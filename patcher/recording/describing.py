@@ -26,6 +26,7 @@ from patcher.rewrite.edits import (
 from patcher.rewrite.words import name_of
 
 _LONGEST_ID = 48
+"""Characters of an id, which is the name of its file, and stands in each marker. A guess."""
 _DEFINED = re.compile(r"^(?:async def|def|class) (\w+)", re.MULTILINE)
 
 

@@ -177,7 +177,7 @@ class _Comparison:
         return hunk
 
     def _grown(self, hunk: Hunk) -> Hunk | Change:
-        """The hunk with the rest of the statements that its lines are part of."""
+        """The hunk with the rest of the statements that its lines are part of; a mere hunk where some are in none."""
         for _ in range(50):  # Each round grows it by a line at least; blocks do not nest deeper.
             runs: list[Run | None] = []
             wider = hunk
@@ -287,7 +287,10 @@ class _Comparison:
         return Hunk((first[0], last[0]), (first[1], last[1]))
 
     def _boundary(self, line: int, side: int, *, start: bool) -> tuple[int, int]:
-        """The boundary before a line of one side, on both sides; inside a hunk, the hunk's own."""
+        """The boundary before a line of one side, on both sides; inside a hunk, the hunk's own.
+
+        `start`: whether lines begin there, or end. What the other side has inserted just there is not among them.
+        """
         shift = 0
         for hunk in self.hunks:
             mine, other = hunk.sides[side], hunk.sides[1 - side]

@@ -1,5 +1,9 @@
 """A change of statements -> the edits that could be what its author did, the most specific first.
 
+    start(port, old=1)  ->  start(port, new=1)          rename-argument; replace `old=1`; replace the whole statement
+    from a import X     ->  from b import X             move-import; replace
+    (nothing)           ->  check(port)                 insert before or after a neighbour, at the start, at the end
+
 Whether an edit makes the change is not decided here: `patcher.recording.proof` tries each.
 """
 

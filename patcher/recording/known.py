@@ -1,4 +1,4 @@
-"""Edits that a record says already: a hand has made just what it would make, so that nothing new is to be recorded."""
+"""Edits by hand that a known record says already: it would make just the same, so nothing new is to be recorded."""
 
 from __future__ import annotations
 

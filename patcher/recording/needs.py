@@ -1,4 +1,8 @@
-"""Which changes need which: one that imports a name of the tree's own comes after the one that brings it."""
+"""Which changes need which: one that imports a name of the tree's own comes after the one that brings it.
+
+`from verl.utils.flags import log` in one file needs the change that defines `log` in verl/utils/flags.py, or adds this
+file, or has the package's `__init__.py` pass the name on.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Edits that make a file of the base into the fork's: of each change the most specific ones that provably do so."""
+"""Edits that make a file of the base into the fork's: of each change the most specific ones that provably do so.
+
+An edit is proven if, made on the base, it gives the base with just this change, and is recognised as done there. Where
+no edit of syntax or of a key does, the change is said as lines (`diff`) with as few lines of context as tell its place;
+where these do not either, it goes together with its neighbours, or is refused. Then all edits of the file are made one
+after the other, and must give the fork's text.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +31,7 @@ from patcher.rewrite.syntax import SCOPES
 UNMARKED = Mark("recorded", "UkyRecording", "unmarked")
 """Makes edits without a marker. Its word is one that no text has, so that no comment of the text counts as a marker."""
 _MOST_JOINED = 3
+"""How many changes before it a change of lines takes along at most, where no line between tells its place. A guess."""
 _CONTEXT = (3, 6, 12)
 """Lines of context of a hunk: more where fewer stand in the file twice."""
 

@@ -1,4 +1,8 @@
-"""From what differs to records: found, grouped, named, and proven before anybody sees them."""
+"""From what differs to records: the way of `record` and `backport` as a whole. Nothing is written here.
+
+The texts of the base and the fork are compared file by file (`by_file`), changes of one purpose grouped (`grouping`),
+named (`describing`), and proven together in an order (`ordering`). What no record can say is `left`, with why.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a record would do to one file, whatever the tree and the versions are."""
+"""What a record would do to one file, whatever the tree and the versions are: `explain ID --try FILE`."""
 
 from __future__ import annotations
 

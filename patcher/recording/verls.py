@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Verl:
-    """`commit` or `folder` says where it is."""
+    """`commit` of a `checkout`, or `folder`, an unpacked release, says where it is; the other is not given."""
 
     name: Phrase
     version: str
+    """What its version file states; "" where there is none."""
     checkout: Checkout | None = None
     commit: str = ""
     folder: Path | None = None

@@ -1,4 +1,8 @@
-"""Record folders -> records. Every mistake in every file is reported at once."""
+"""Folders of records -> records, in the order in which they are applied, or the mistakes of all files at once.
+
+A file of a fork's own folder replaces the shipped one of the same name. What is shipped is parsed once and then kept in
+the user's cache (`kept_as_shipped`); it is parsed anew after one of its files, or the code that parses, has changed.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""A record's TOML text -> Record, or all of its mistakes at once."""
+"""A record's TOML text -> Record, or all of its mistakes at once. `RECORD` and `EDIT` say which keys there are.
+
+Each key has a rule for its value; what holds between keys (`with` needs `pattern`'s metavariables, `anchor` goes with
+`where = "before"`) is in the `_check_…` functions. docs/schemas are made from the same tables.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""A symptom's TOML text -> Symptom, or all of its mistakes at once."""
+"""A symptom's TOML text -> Symptom, or all of its mistakes at once. The table `SYMPTOM` says which keys there are.
+
+Patterns are regular expressions. One that matches the empty line is refused, and so is a sign without a word of three
+letters or more: a log of gigabytes is searched for such words before any expression is tried.
+"""
 
 from __future__ import annotations
 

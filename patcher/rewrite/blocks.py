@@ -1,4 +1,7 @@
-"""Put statements in the place of others, or between them, also where several share a line."""
+"""Put statements in the place of others, or between them, in a block of libcst; also where several share a line.
+
+`a; b; c` without `b` is `a; c`. A comment right above a statement stays with it when another is put before it.
+"""
 
 from __future__ import annotations
 

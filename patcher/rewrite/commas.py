@@ -1,4 +1,10 @@
-"""Take an item out of a list with commas, or put one into it, in the style that the list is written in."""
+"""Take an item out of a list with commas, or put one into it, in the style that the list is written in.
+
+start(                  start(                      Arguments, imports, elements, parameters and bases are each
+    port,                   port,                   taken apart into `Items` by an `of_…`, changed, and put back by
+)                           timeout=600,            its `to_…`. Trailing commas and comments stay.
+                        )
+"""
 
 from __future__ import annotations
 

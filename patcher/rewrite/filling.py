@@ -1,4 +1,7 @@
-"""Fill a template with what was bound; where a pattern and its template are alike, change only what they differ in."""
+"""Fill a template with what a pattern bound; where the two are alike, change only what they differ in.
+
+What takes a metavariable's place gets the parentheses that it needs there: `$X.attr` with `a + b` is `(a + b).attr`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Import a name, or a module, from where it lives now."""
+"""Import a name, or a module, from where it lives now: the edit `move-import`, in each form of an import.
+
+from vllm.utils import Parser, cdiv     from vllm.utils import cdiv
+                                        from vllm.utils.parsers import Parser
+import vllm.worker as w                 import vllm.v1.worker as w
+import vllm.worker                      import vllm.v1.worker, and each use `vllm.worker.X` with it
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,12 @@
-"""Where the values of YAML and TOML stand, by their dotted keys."""
+"""Where the values of YAML and TOML stand in the text, by their dotted keys, and the text with one more or one less.
+
+    trainer:
+      total_epochs: 30          the key `trainer.total_epochs`, whose value `30` stands from one offset to another
+      stages:
+        - name: warm            the key `trainer.stages.0.name`
+
+PyYAML tells offsets. tomllib does not, so a value of TOML is found on the line of its key, by what still parses.
+"""
 
 from __future__ import annotations
 

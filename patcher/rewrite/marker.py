@@ -1,4 +1,11 @@
-"""The markers that say which lines were changed, and by which record; and texts without them."""
+"""Marker comments, which say which lines were changed and by which record; and texts without them.
+
+    limit = 8  # Uky[fork-limit]                one record
+    port = 1  # Uky[fork-port, vllm-port]       two records that have changed this line
+    wait = 9  # Uky: the cluster needs more     a hand's: no record's id
+
+The word, here `Uky`, is `marker` of uky-patch.toml.
+"""
 
 from __future__ import annotations
 

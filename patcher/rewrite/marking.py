@@ -1,4 +1,11 @@
-"""Mark the lines that an edit has changed, the old ones kept above as comments."""
+"""Mark the lines that an edit has changed with a comment, and keep the old lines above them as comments.
+
+    limit = 5                   # limit = 5  # Uky[fork-limit]      in the style `comment`; `clean` keeps no old line
+                                limit = 8  # Uky[fork-limit]
+
+A comment cannot stand everywhere: not behind a `\\`, and not inside a string of several lines. Where one cannot stand
+beside the changed lines, the whole logical line around them is kept as comments, and marked.
+"""
 
 from __future__ import annotations
 
@@ -106,7 +113,11 @@ def marked(
 
 
 def _widen(changes: list[_Change], before: Lines, after: Lines) -> list[_Change]:
-    """Tell a change at the level of whole logical lines where comments cannot stand beside its own lines."""
+    """Widen a change to whole logical lines where comments cannot stand beside its own lines.
+
+    value = first + \\
+        second              no comment can stand between these two, so both are kept as comments above the new ones
+    """
     widened: list[_Change] = []
     count = len(after.texts)
     for change in changes:

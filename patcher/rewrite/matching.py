@@ -1,4 +1,9 @@
-"""Match a pattern's tree with a source's tree: structure alone counts, white space, quotes and parentheses do not."""
+"""Match a pattern's syntax tree with a source's: structure alone counts, white space, quotes and parentheses do not.
+
+`$X` binds one expression or statement, `$$$X` a run of arguments, elements, parameters or statements, as short as may
+be. A name that is bound twice must be bound to the same: `f($X, $X)` matches `f(a, a)` and not `f(a, b)`. `$_` and a
+bare `$$$` bind nothing.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +31,7 @@ _SUITES = (cst.IndentedBlock, cst.SimpleStatementSuite)
 _LISTS = (*BLOCKS, cst.SimpleStatementSuite)
 _HOLDERS = frozenset({cst.Arg, cst.Element, cst.StarredElement, cst.StarredDictElement, cst.Param})
 _LENIENT = frozenset({"decorators", "returns", "type_parameters"})
+"""What a function or class may have though the pattern leaves it out: `def f($$$): $$$` matches a decorated one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,12 @@
-"""Where the lines of two texts differ, and what three of them come to."""
+"""A line diff of two texts, and a three-way merge of three. Texts are lists of lines.
+
+    base            one             two             merged
+    timeout: 1      timeout: 2      timeout: 1      timeout: 2
+    backoff: 1      backoff: 1      backoff: 1      backoff: 1
+    retries: 3      retries: 3      retries: 5      retries: 5
+
+Where both sides have changed a line, or lines right beside each other, that is a conflict, and nothing is merged.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +15,7 @@ from difflib import SequenceMatcher
 from typing import TypeAlias
 
 Span: TypeAlias = tuple[int, int]
-"""Lines from the first up to before the last, counted from 0."""
+"""A range of lines, half-open, counted from 0."""
 
 
 def common_ends(old: Sequence[object], new: Sequence[object]) -> tuple[int, int]:

@@ -1,4 +1,8 @@
-"""Replace what a pattern matches, and insert statements beside what one matches."""
+"""Replace what a pattern matches, and insert statements beside what one matches: the edits `replace` and `insert`.
+
+A place counts as done where the replacement, taken as a pattern, matches. If the replacement matches all that the
+pattern does, as `g($X)` does for `g(g($X))`, that says nothing, and the record's own marker tells.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """Which version of each package is installed under an interpreter: the one that Python would import first.
 
-Read off the files, the same on this machine and on any host; nothing is imported.
+Read off the files, the same on this machine and on any host; nothing is imported. Told besides is what is odd: a
+package that is installed twice, metadata without a package, what an interrupted uninstall left, a version that is not
+PEP 440.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""An interpreter by its path, and the folders that it imports from: off its files, else by asking it."""
+"""An interpreter by its path, and the folders that it imports from: off its files, else by asking it.
+
+Known by their files are virtual environments (`pyvenv.cfg`), conda, builds in a prefix and the system's Python. What is
+no binary, such as a shim of pyenv, has to be asked.
+"""
 
 from __future__ import annotations
 

@@ -149,6 +149,7 @@ def _locked(path: Path, progress: Progress, name: Phrase | str) -> Iterator[None
 
 
 _FORMAT = 1
+"""Of the note beside a folder; one of another form counts as none."""
 _AT_ONCE = 16
 """Files that are flushed to the disk at a time. A guess: flushing waits, and disks take several requests at once."""
 _NOT_OURS = "__pycache__"

@@ -1,4 +1,9 @@
-"""The sources of a release, or its whole wheel, by name and version: fetched the cheapest way, once, and kept."""
+"""The sources of a release, or its whole wheel, by name and version: fetched the cheapest way, once, and kept.
+
+Sources come from a file of this machine, a pure wheel, the Python files of a wheel by range requests, a source archive,
+or a whole wheel that is not too large, whichever is there first. A version with a local part that no index has, such as
+`0.9.0+cu129`, counts as that without it. What is kept and damaged is fetched anew.
+"""
 
 from __future__ import annotations
 

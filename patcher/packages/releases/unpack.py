@@ -1,4 +1,8 @@
-"""Take the wanted members out of a wheel or a source archive. Names and sizes in an archive are not to be trusted."""
+"""Take the wanted members out of a wheel or a source archive. Names and sizes in an archive are not to be trusted.
+
+Refused are members whose path leads out of the folder, members of another size than the archive says, archives that
+would unpack to more than `MOST_BYTES` (a zip bomb), and those with more than `MOST_MEMBERS` wanted files.
+"""
 
 from __future__ import annotations
 
