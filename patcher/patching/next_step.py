@@ -147,7 +147,7 @@ def _without_failing(session: Session, order: Order) -> tuple[Order, ApplyResult
     """The same order without the records that cannot be applied, nor those that cannot without these; None for none."""
     from patcher.patching.applying import preview
 
-    for _ in session.records:
+    for _ in session.records:  # Each round leaves out what failed, without which another record may fail next.
         done = preview(session, order)
         if not done.failed:
             return order, done

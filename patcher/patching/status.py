@@ -134,6 +134,7 @@ def _marks_in_tree(
 ) -> tuple[MarkedLine, ...]:
     """Markers that no record accounts for, in all files but some."""
     word = session.config.marker
+    # Few files have a marker; the bytes are looked for before a file is decoded and its comments are read.
     needles = {word.encode(), word.lower().encode(), word.upper().encode()}
     found: list[MarkedLine] = []
     for file in session.tree.text_files():

@@ -102,6 +102,7 @@ def _verdict(name: str, version: str, specifier: str, newest: str | None) -> Ver
         return found
     if not isinstance(satisfies(version, f">{newest}", kind=kind), Yes):
         return found
+    # A shipped `vllm = ">=0.12,<0.25"` was tried up to 0.24. Of 0.25 it does not know whether the break is still there.
     text = "{name} {version} is newer than {newest}, the last that records were tried on"
     return Undecided(phrase(text, name=name, version=version, newest=newest))
 

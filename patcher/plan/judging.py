@@ -54,6 +54,7 @@ def outcome_of(
         return _by_hand(record, done, inputs, spots)
     elsewhere = not blamed and not _unused(done)
     nowhere = not any(map(_is_at_home, done.results))
+    # No file has what the record is about, and no version told that it must: the record is for another release.
     if nowhere and (elsewhere or (needed.answer == "maybe" and all(map(_is_absent, left)))):
         between = "verl {verl} lies between releases, so its files decide: no such place here"
         newer = "this version is newer than any that the record was tried on, so the files decide: no such place here"

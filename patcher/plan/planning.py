@@ -51,6 +51,7 @@ def plan_apply(records: Sequence[Record], request: Request, inputs: PlanInputs) 
             outcomes.append(RecordOutcome(record.id, "not-needed", needed.reason, record.files))
             continue
         done = workspace.replay(record, belongs(inputs.verl), earlier[record.id])
+        # Of records asked for by a tag, some may be about parts of verl that this fork has dropped: no failure.
         if not record.enabled and not asked_by_id and all(isinstance(r.outcome, Missing) for r in done.results):
             detail = phrase("{file} is not in this tree", file=record.files[0])
             outcomes.append(RecordOutcome(record.id, "not-needed", detail, record.files))

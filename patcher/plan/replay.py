@@ -175,6 +175,7 @@ class Workspace:
         outcome = self._rewriting(source, edit, mark, may_touch | {mark.record})
         if isinstance(outcome, Rewritten):
             self.texts[edit.file] = outcome.source
+        # What is done stands in the file that people see too, so its lines are found there, and need not be mapped.
         shown = self._shown.get(edit.file)
         if isinstance(outcome, AlreadyDone) and shown is not None and shown != source:
             again = self._rewriting(shown, edit, mark, may_touch | {mark.record})
@@ -242,6 +243,7 @@ def _resolved(text: str, record: Record, word: str) -> AlreadyDone | None:
     if not lines:
         return None
     marked = {marker.line for marker in markers(text, word)}
+    # A hand's marker may stand in a comment above its fix, `# Uky: why`: up to three lines above, which is a guess.
     return AlreadyDone(lines, any(line - above in marked for line in lines for above in range(4)))
 
 

@@ -112,6 +112,7 @@ def _carried(file: str, before: str, after: str, one: Hunk | Change, text: str) 
     lines = three_way(split_whole(before), split_whole(text), split_whole(made))
     if lines is not None:
         return "".join(lines)
+    # Where lines do not merge, an edit of syntax may still find its place: it does not look at what stands around.
     if isinstance(one, Change) and not one.comments_alone:
         for edits in proven_edits(file, before, after, one):
             found = applied(text, edits)

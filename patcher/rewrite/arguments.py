@@ -81,6 +81,7 @@ def add_argument(source: Source, scopes: Sequence[Scope], edit: AddArgument) -> 
     def make(made: CSTNode) -> CSTNode:
         assert isinstance(made, cst.Call)
         match made.args:
+            # `sum(x for x in y)` needs no parentheses around the generator; beside a second argument it does.
             case [cst.Arg(value=cst.GeneratorExp(lpar=[]) as sole) as arg]:
                 inside = sole.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
                 made = made.with_changes(args=[arg.with_changes(value=inside)])

@@ -103,6 +103,7 @@ def _regions(source: Source, steps: Sequence[Step]) -> Iterator[tuple[CSTNode, i
             block = source.parents[id(unit)]
             index = index_of(block.body, unit)  # type: ignore[attr-defined]
             ranges.append((block, index, index + 1))
+    # A change inside a line that another change rebuilds is made with that line, and is no region of its own.
     covered = {id(line) for block, first, last in ranges for line in block.body[first:last]}  # type: ignore[attr-defined]
     outer = [r for r in ranges if not any(id(above) in covered for above in (r[0], *source.ancestors(r[0])))]
     joined: list[tuple[CSTNode, int, int]] = []

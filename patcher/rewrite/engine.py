@@ -76,6 +76,7 @@ def _outcome(
 ) -> Outcome:
     """Hold the number of anchors and effects to `count`: too many are ambiguous, too few are missing."""
     found, effects = len(sites.anchors), len(sites.effects)
+    # `count = "every"` asks for all that are there, and for one at least.
     wanted = edit.count if edit.count is not None else max(1, found)
     if found > wanted:
         return AnchorAmbiguous(wanted, tuple(code.lines(anchor.node)[0] for anchor in sites.anchors))
@@ -84,6 +85,7 @@ def _outcome(
             tuple(code.lines(node)[0] for node in sites.effects),
             any(markers_of_effect(code, node, edit, mark.word) for node in sites.effects),
         )
+    # What is taken out leaves no effect in the code. Kept as a comment it shows that the edit was made.
     if found == 0 and edit.taken_out is not None:
         spans = commented_out(code, scopes, pattern(edit.taken_out), marker_pattern(mark.word))
         if len(spans) >= wanted:
@@ -91,6 +93,7 @@ def _outcome(
             return AlreadyDone(
                 tuple(first for first, _ in spans), any(line_markers(line, mark.word) for line in inside)
             )
+    # Of three places a hand may have edited one: two anchors and one effect are as many as are asked for.
     if found == 0 or (found < wanted and found + effects != wanted):
         return AnchorMissing(wanted, found, nearest(code, scopes, edit))
     by_hand = sites.effects if found < wanted or edit.count is None else ()

@@ -169,6 +169,7 @@ def _dotted(source: Source, node: cst.Import, edit: MoveImport) -> list[Step] | 
             steps.append(Change(chain, lambda _: _path(edit.new)))
             continue
         others += 1
+    # `vllm` may be used for more than `vllm.worker`; then another import has to bind the name, or the new one does.
     bound = any(
         names.local(alias).split(".")[0] == old[0] and names.imported(alias) != edit.old
         for other in walk(scope)

@@ -19,6 +19,11 @@ from typing import TYPE_CHECKING, Any
 from patcher.rewrite.outcome import EOL
 from patcher.tables.toml import key_lines
 
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
 if TYPE_CHECKING:
     from yaml import MappingNode, Node
 
@@ -189,11 +194,8 @@ YAML = Form(_yaml_spots, _yaml_add, without_lines, _yaml_same, _yaml_place)
 # TOML
 
 
-def _loads(text: str) -> dict[str, Any]:
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
+def loads(text: str) -> dict[str, Any]:
+    """What TOML says. Raises UnreadableValueError."""
     try:
         found: dict[str, Any] = tomllib.loads(text)
         return found
@@ -202,7 +204,7 @@ def _loads(text: str) -> dict[str, Any]:
 
 
 def _toml_lines(text: str) -> dict[str, int]:
-    _loads(text)
+    loads(text)
     return {".".join(map(str, path)): line for path, line in key_lines(text).items()}
 
 
@@ -223,7 +225,7 @@ def _toml_spot(line: str, at: int) -> Spot | None:
     for cut in cuts:
         value = rest[:cut].strip()
         try:
-            _loads(f"x = {value}")
+            loads(f"x = {value}")
         except UnreadableValueError:
             continue
         return Spot(start, start + len(value), value)
@@ -248,7 +250,7 @@ def _toml_add(text: str, key: str, value: str, behind: str | None, comment: str 
 
 def _toml_same(one: str, two: str) -> bool:
     try:
-        return _loads(f"x = {one}") == _loads(f"x = {two}")
+        return loads(f"x = {one}") == loads(f"x = {two}")
     except UnreadableValueError:
         return one == two
 

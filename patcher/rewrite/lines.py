@@ -98,6 +98,7 @@ def rewrite_hunk(text: str, edit: ReplaceLines, mark: Mark, may_touch: frozenset
         return _already(view, done, hunk.head, mark.word)
     if (less := _with_less_context(view, hunk)) is not None:
         return _made(text, view, less, edit, mark, may_touch)
+    # The hunk the other way round: where its new lines stand in fewer lines of context, somebody has made the change.
     if (less := _with_less_context(view, Sides(hunk.new, hunk.old, hunk.head, hunk.tail))) is not None:
         return _already(view, [less.place], 0, mark.word)
     if (merged := _merged(view, hunk)) is not None:

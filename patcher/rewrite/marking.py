@@ -93,6 +93,7 @@ def marked(
     done = 0
     for change in _widen(changes, before, after):
         lines += [new[index] + after.ends[index] for index in range(done, change.new[0])]
+        # Records that had marked the old lines have worked on the new ones too: `# Uky[first, second]`.
         others = sorted({found for index in range(*change.old) for found in _others(old[index], mark)})
         kept = [
             line
@@ -106,7 +107,9 @@ def marked(
             wanted = mark.style != "unmarked" and _wants(change, index, after)
             text = _marked(new[index], mark, others) if wanted else new[index]
             lines.append(text + (after.ends[index] or newline))
-        if change.new[0] == change.new[1]:
+        if (
+            change.new[0] == change.new[1]
+        ):  # Only taken out: the place is where the old lines are kept, or the line before.
             made += range(len(lines) - len(kept), len(lines)) if kept else [max(len(lines) - 1, 0)]
         done = change.new[1]
     return [*lines, *(new[index] + after.ends[index] for index in range(done, len(new)))], made

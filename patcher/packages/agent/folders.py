@@ -56,6 +56,12 @@ class Metadata:
     version: str
     path: Path
 
+    @classmethod
+    def named(cls, stem: str, path: Path) -> Metadata:
+        """`vllm-0.20.2`, or an egg's `vllm-0.20.2-py3.12`."""
+        distribution, _, rest = stem.partition("-")
+        return cls(distribution, rest.partition("-")[0], path)
+
 
 @dataclass(frozen=True)
 class Folder:
@@ -127,9 +133,8 @@ def _scan(path: Path, via: Path | None) -> Folder | None:
         elif name.endswith((".dist-info", ".egg-info")) or name == "EGG-INFO":
             # `vllm-0.9.1.egg/EGG-INFO`: the egg's own name has the version.
             stem = re.sub(r"\.egg$", "", path.name) if name == "EGG-INFO" else name.rpartition(".")[0]
-            parts = stem.split("-")
-            found = Metadata(parts[0], parts[1] if len(parts) > 1 else "", path / name)
-            if (wanted := _wanted(normalise(parts[0]))) is not None:
+            found = Metadata.named(stem, path / name)
+            if (wanted := _wanted(normalise(found.distribution))) is not None:
                 metadata.append((wanted, found))
             else:
                 others.append(path / name)
@@ -297,8 +302,7 @@ def is_package(folder: Path) -> bool:
 def naming(modules: Iterable[Path], module: str) -> Metadata | None:
     """The distribution of any name whose `top_level.txt` names the module."""
     for path in modules:
-        stem = path.name.rpartition(".")[0].split("-")
-        found = Metadata(stem[0], stem[1] if len(stem) > 1 else "", path)
+        found = Metadata.named(path.name.rpartition(".")[0], path)
         if (path / "top_level.txt").is_file() and provides(found, module):
             return found
     return None

@@ -134,6 +134,7 @@ def _on_path(module: str, folders: Sequence[Folder], claims: dict[int, tuple[Met
         if module not in folder.modules:
             continue
         own = claims[id(folder)]
+        # An editable install by a `.pth` file: its metadata lies in the site folder, beside that file.
         if folder.via is not None and folder.via in by_path and not folder.path.name.endswith(".egg"):
             own = claims[id(by_path[folder.via])] or own
         if not own and (found := naming(folder.others, module)) is not None:
