@@ -23,7 +23,7 @@ from patcher.rewrite.edits import (
     SetRequirement,
     SetValue,
 )
-from patcher.rewrite.words import name_of
+from patcher.rewrite.requirements import name_of
 
 _LONGEST_ID = 48
 """Characters of an id, which is the name of its file, and stands in each marker. A guess."""

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from patcher.recording.hunks import Hunk
-from patcher.rewrite import words
 from patcher.rewrite.edits import Edit, SetRequirement, SetValue
 from patcher.rewrite.keyed import TOML, YAML, Form, UnreadableValueError
 from patcher.rewrite.marker import split
 from patcher.rewrite.outcome import EOL
+from patcher.rewrite.requirements import requirements_form
 from patcher.rewrite.values import form_of
 
 _VALUES = re.compile(r"\.(ya?ml|toml|sh|bash)$")
@@ -73,7 +73,7 @@ def _comments(lines: Sequence[str]) -> dict[str, str]:
 
 
 def _requirements(file: str, base: str, fork: str, hunk: Hunk) -> tuple[Edit, ...]:
-    form = words.requirements_form(file)
+    form = requirements_form(file)
     old, new = _found(form, base, hunk.old), _found(form, fork, hunk.new)
     found: list[Edit] = [SetRequirement(file=file, old=old[key], new=new.get(key)) for key in _changed(old, new)]
     keys = form.keys(fork)

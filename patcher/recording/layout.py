@@ -100,8 +100,8 @@ def _statements(
     """Lines of the base, and those of the fork that say the same, in order."""
     if not before or not after or before[0].col_offset != after[0].col_offset:
         return
-    said = [ast.dump(one) for one in before], [ast.dump(one) for one in after]
-    for tag, i1, i2, j1, j2 in SequenceMatcher(None, *said, autojunk=False).get_opcodes():
+    dumps = [ast.dump(one) for one in before], [ast.dump(one) for one in after]
+    for tag, i1, i2, j1, j2 in SequenceMatcher(None, *dumps, autojunk=False).get_opcodes():
         if tag == "equal":
             yield from _equal(old, new, before[i1:i2], after[j1:j2])
         elif tag == "replace":

@@ -346,7 +346,7 @@ def _tied(sides: _Sides, made: Sequence[Made]) -> Iterator[Made]:
 
 
 def _ways(sides: _Sides, one: Made, changes: Sequence[Hunk | Change]) -> Iterator[Made]:
-    """The change as it is said, and then in its other ways, that of lines last."""
+    """The edits that were found for a change, and then the other ways to make it, that of lines last."""
     yield one
     if not one.specific:
         return

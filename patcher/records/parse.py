@@ -60,7 +60,7 @@ from patcher.rewrite.pattern import (
     check_value,
     metavariables,
 )
-from patcher.rewrite.words import check_requirement
+from patcher.rewrite.requirements import check_requirement
 from patcher.tables.mistakes import KeyPath, Mistake
 from patcher.tables.shapes import (
     READ_ELSEWHERE,

@@ -227,20 +227,20 @@ def _instead(source: Source, scope: CSTNode, code: str) -> list[Step]:
 
 def digest(node: CSTNode) -> str:
     """What a node says, layout and comments left out, as 16 hexadecimal digits."""
-    return hashlib.sha256("\0".join(_said(node)).encode()).hexdigest()[:16]
+    return hashlib.sha256("\0".join(_significant(node)).encode()).hexdigest()[:16]
 
 
-def _said(node: CSTNode) -> Iterator[str]:
+def _significant(node: CSTNode) -> Iterator[str]:
     """The kinds of the nodes and what stands in them. What is not there says nothing, so that new fields of later
     versions of libcst change no digest."""
     yield type(node).__name__
     for name in parts(type(node)):
         value: Any = getattr(node, name)
         if isinstance(value, CSTNode):
-            yield from _said(value)
+            yield from _significant(value)
         elif isinstance(value, (list, tuple)):
             for one in value:
-                yield from _said(one)
+                yield from _significant(one)
         elif isinstance(value, str) and value:
             yield value
     yield ")"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from patcher.rewrite.words import name_of
+from patcher.rewrite.requirements import name_of
 
 Style = Literal["comment", "clean"]
 """Whether the old lines are kept above the new ones as comments, or dropped."""

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from patcher.rewrite import keyed, words
+from patcher.rewrite import keyed
 from patcher.rewrite.edits import Mark, SetRequirement, SetValue
 from patcher.rewrite.keyed import Form, Spot
 from patcher.rewrite.lines import mark_text
@@ -28,6 +28,8 @@ from patcher.rewrite.outcome import (
     Outcome,
     Unparseable,
 )
+from patcher.rewrite.requirements import name_of, requirements_form
+from patcher.rewrite.shell import SHELL
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ def form_of(file: str) -> Form:
         return keyed.YAML
     if name.endswith(".toml"):
         return keyed.TOML
-    return words.SHELL
+    return SHELL
 
 
 def rewrite_value(text: str, edit: SetValue | SetRequirement, mark: Mark, may_touch: frozenset[str]) -> Outcome:
@@ -80,7 +82,7 @@ def _form_and_keys(edit: SetValue | SetRequirement) -> tuple[Form, str, str]:
     if isinstance(edit, SetValue):
         return form_of(edit.file), edit.key, edit.key
     old, new = edit.old or edit.new or "", edit.new or edit.old or ""
-    return words.requirements_form(edit.file), words.name_of(old), words.name_of(new)
+    return requirements_form(edit.file), name_of(old), name_of(new)
 
 
 def _find(text: str, edit: SetValue | SetRequirement) -> _Found:
