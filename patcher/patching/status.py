@@ -111,7 +111,10 @@ def _from_note(session: Session, ledger: Ledger) -> RecordsStatus | None:
 
 
 def _may_change_unseen(session: Session) -> bool:
-    """Whether a package's symbols can change while its version stays: an editable install, or one without metadata."""
+    """Whether a package's symbols can change while its version stays: an editable install, or one without metadata.
+
+    Then the note is stale without a trace, and the record's `has` and `lacks` are looked up again.
+    """
     packages = session.environment.packages
     return any(item.origin in ("editable", "folder") for name, item in packages.items() if name != "verl")
 

@@ -1,4 +1,7 @@
-"""Checks with a verdict each. The lowest level needs the tree alone: markers, hashes, and no edit left to make."""
+"""What `verify` checks first, the level `markers`: a check for each record, for each patched file, and for what is odd.
+
+It needs the tree alone: no edit is left to make, the files' hashes are those of the ledger, each record has its marker.
+"""
 
 from __future__ import annotations
 

@@ -86,7 +86,10 @@ def with_all(records: Iterable[Record], texts: Mapping[str, str], verl: str) -> 
 
 
 def _lies_between(before: str | None, made: str, after: str) -> bool:
-    """Whether all that an edit changes is in the fork to the letter: then it leaves just so much less to be done."""
+    """Whether all that an edit changes is in the fork to the letter: then it leaves just so much less to be done.
+
+    With 10 lines that differ between `before` and `after`, an edit of 4 lines must leave 6.
+    """
     if before is None:
         return _differing(made, after) == 0
     return _differing(before, made) > 0 and _differing(made, after) == _differing(before, after) - _differing(

@@ -1,4 +1,4 @@
-"""Whether a file has nothing at all of what a moved import is about, so that the move cannot break it.
+"""Whether a file has nothing at all of what a moved import is about, so that `move-import` is not needed in it.
 
 A fork that has rewritten a file may no longer use what the record imports anew. That there is no import to move does
 not show it: the name may come in another way.

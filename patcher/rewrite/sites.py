@@ -144,5 +144,6 @@ def _after_leaving(block: CSTNode, child: CSTNode) -> list[CSTNode]:
 
 
 def _leaves(branch: cst.If) -> bool:
+    """Whether what follows the `if` does not run where its body does: it returns, raises, continues or breaks."""
     body: Sequence[tuple[CSTNode, CSTNode]] = statements(branch.body)
     return bool(body) and isinstance(body[-1][0], _LEAVING)
