@@ -85,6 +85,7 @@ def _broken(place: object, why: Phrase) -> UsageError:
 
 
 def _of_toml(text: str, file: Path) -> dict[str, str]:
+    """Of a `[pins]` table, a lock of uv or poetry, or a pyproject.toml, told apart by their tables."""
     from patcher.tables.mistakes import Mistake
     from patcher.tables.toml import decode
 

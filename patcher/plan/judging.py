@@ -92,6 +92,7 @@ def _is_absent(result: EditResult) -> bool:
 
 
 def _by_hand(record: Record, done: Replayed, inputs: PlanInputs, spots: tuple[Spot, ...]) -> RecordOutcome:
+    """Of a record whose places are all made: adopted or resolved; drifted where `check` still finds what it repairs."""
     marked = any(isinstance(result.outcome, AlreadyDone) and result.outcome.marked for result in done.results)
     claimed = "verl" in record.when.versions and not is_prerelease(inputs.verl)
     files = tuple(dict.fromkeys(spot.file for spot in spots))
@@ -114,6 +115,7 @@ def _by_hand(record: Record, done: Replayed, inputs: PlanInputs, spots: tuple[Sp
 
 
 def _failure(record: Record, blamed: Sequence[EditResult]) -> RecordOutcome:
+    """The outcome of a record that cannot be applied, by the worst of its failed edits."""
     worst = min(blamed, key=lambda result: _SEVERITY.index(_kind(result)))
     file, kind = worst.edit.file, _kind(worst)
     spots: tuple[Spot, ...] = ()
@@ -196,5 +198,6 @@ def _lines(result: EditResult) -> tuple[int, ...]:
 
 
 def tampered_outcome(outcome: RecordOutcome, file: str) -> RecordOutcome:
+    """The outcome of an applied record where somebody has edited one of its files since."""
     detail = phrase("{file} was changed since the record was applied", file=file)
     return replace(outcome, kind="tampered", detail=detail)

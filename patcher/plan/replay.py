@@ -38,6 +38,8 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class EditResult:
+    """What came of one edit of a record."""
+
     edit: Edit
     outcome: Outcome | Missing | AbsentImport
     certain: bool

@@ -318,6 +318,7 @@ class _Comparison:
 
 
 def joined(one: Hunk, two: Hunk) -> Hunk:
+    """The lines from the first of the two to the last, with all between them."""
     return Hunk(
         (min(one.old[0], two.old[0]), max(one.old[1], two.old[1])),
         (min(one.new[0], two.new[0]), max(one.new[1], two.new[1])),

@@ -189,6 +189,7 @@ def called_name(func: cst.BaseExpression) -> str:
 
 
 def _replaced(file: str, base: Source, fork: Source, change: Change) -> Iterator[tuple[Edit, ...]]:
+    """Statements in place of others: `replace-function`, or `replace`, last with a neighbour that tells the place."""
     place: dict[str, Any] = {"file": file, "within": change.within}
     old, new = change.old.items, change.new.items
     if len(old) == len(new) == 1 and (headers := _headers(base, fork, old[0], new[0])) is not None:
@@ -242,6 +243,7 @@ def _headers(base: Source, fork: Source, old: CSTNode, new: CSTNode) -> tuple[st
 
 
 def _inserted(file: str, base: Source, fork: Source, change: Change) -> Iterator[tuple[Edit, ...]]:
+    """Statements that are new as `insert`: beside a neighbour that stands there once, or at an end of the function."""
     place: dict[str, Any] = {"file": file, "within": change.within, "code": code_of(fork, change.new.items)}
     block, index = change.old.block, change.old.first
     above = base.parents.get(id(block))

@@ -65,6 +65,8 @@ def relaid(base: str, fork: str) -> Relaid:
 
 
 class _Text:
+    """A text of Python with its syntax tree and its comments by line, counted from 0."""
+
     def __init__(self, text: str) -> None:
         self.lines = split(text)
         self.tree = tree_of(text)

@@ -47,6 +47,8 @@ def proven(
 
 @dataclass
 class _Ordering:
+    """Looks for an order of the records, by trying. What it has found out about two records is kept in `_pairs`."""
+
     proposal: Proposal
     word: str
     rewriting: Rewriting

@@ -63,6 +63,7 @@ def port(file: str, before: str, after: str, texts: Mapping[str, str], offers: O
 def _port_into(
     file: str, before: str, after: str, there: str, text: str, offers: Offers
 ) -> tuple[str, str, list[Ported]]:
+    """Carry the changes into one file of the tree, without those that need a name that is not here."""
     # What is refused in one round, for a name that it needs or doubles, is left out of the next: the others may then
     # need a name that it would have brought, so the rounds go on until nothing more is refused.
     found = [one for one in changes_of(file, before, after) if not _is_blank(one, before, after)]

@@ -51,6 +51,8 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Text:
+    """Title and reason in another language than English."""
+
     title: str
     reason: str
 

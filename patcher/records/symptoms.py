@@ -95,6 +95,8 @@ class SymptomExample:
 
 @dataclass(frozen=True, slots=True)
 class Words:
+    """Title and cause in another language than English."""
+
     title: str
     cause: str
 

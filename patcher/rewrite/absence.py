@@ -48,6 +48,7 @@ def can_be_moved(text: str, edit: MoveImport) -> bool:
 
 
 def _mentions(node: cst.CSTNode, package: str, name: str, *, module_stays: bool) -> bool:
+    """Whether a name, string or import speaks of the moved name or, where its old module is gone, of that."""
     last = package.rpartition(".")[2]
     match node:
         case cst.Name(value=found) if found == name:

@@ -26,6 +26,7 @@ _TIGHT = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
 
 
 def rename_argument(source: Source, scopes: Sequence[Scope], edit: RenameArgument) -> Sites:
+    """Calls with the old keyword are anchors, unless they have the new one too; calls with the new one are effects."""
     found = _calls(source, scopes, edit.call)
     effects = [
         new
@@ -55,6 +56,8 @@ def _half_done(new: cst.Arg, edit: RenameArgument) -> bool:
 
 
 def remove_argument(source: Source, scopes: Sequence[Scope], edit: RemoveArgument) -> Sites:
+    """Calls with the keyword are anchors; all other calls of this name are effects."""
+
     def anchor(call: cst.Call, old: cst.Arg) -> Anchor:
         return Anchor(old, lambda: [without_argument(call, old)], _alike(call, edit.old))
 
@@ -76,6 +79,7 @@ def without_argument(call: cst.Call, argument: cst.Arg) -> Change:
 
 
 def add_argument(source: Source, scopes: Sequence[Scope], edit: AddArgument) -> Sites:
+    """Calls without the keyword are anchors; in those that have it, it is the effect, whatever its value."""
     new = cst.Arg(_value(edit.value), cst.Name(edit.new), equal=_TIGHT)
 
     def make(made: CSTNode) -> CSTNode:
@@ -99,6 +103,7 @@ def add_argument(source: Source, scopes: Sequence[Scope], edit: AddArgument) -> 
 
 
 def rename_attribute(source: Source, scopes: Sequence[Scope], edit: RenameAttribute) -> Sites:
+    """`args.old` is an anchor, `args.new` an effect; `old` by itself, a plain name, is neither."""
     table = names.imports(source.everything)
     old = tuple(edit.old.split("."))
     found = [*only(source.nodes(scopes), cst.Attribute)]

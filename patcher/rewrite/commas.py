@@ -33,6 +33,7 @@ class Items:
 
 
 def of_call(call: cst.Call) -> Items:
+    """The arguments of a call."""
     last = call.args[-1] if call.args else None
     if last is None:
         return Items((), NOTHING, call.whitespace_before_args)
@@ -40,6 +41,7 @@ def of_call(call: cst.Call) -> Items:
 
 
 def to_call(call: cst.Call, items: Items) -> cst.Call:
+    """The call with these arguments."""
     if not items.items:
         return call.with_changes(args=[], whitespace_before_args=items.behind)
     *most, last = items.items
@@ -48,6 +50,7 @@ def to_call(call: cst.Call, items: Items) -> cst.Call:
 
 
 def of_import(node: cst.ImportFrom) -> Items:
+    """The names of a `from … import`, in parentheses or not."""
     assert not isinstance(node.names, cst.ImportStar)
     before = node.lpar.whitespace_after if node.lpar else NOTHING
     last = node.names[-1]
@@ -55,6 +58,7 @@ def of_import(node: cst.ImportFrom) -> Items:
 
 
 def to_import(node: cst.ImportFrom, items: Items) -> cst.ImportFrom:
+    """The import with these names, of which there is one at least."""
     *most, last = items.items
     if node.lpar is None or node.rpar is None:
         return node.with_changes(names=[*most, last.with_changes(comma=cst.MaybeSentinel.DEFAULT)])
@@ -86,6 +90,7 @@ def of_brackets(node: Brackets) -> Items:
 
 
 def to_brackets(node: Brackets, items: Items) -> Brackets:
+    """The list, set, dictionary or tuple with these elements."""
     elements = list(items.items)
     before, after = items.before, items.behind
     if elements and isinstance(last := elements[-1], CSTNode) and isinstance(last.comma, cst.Comma):

@@ -117,6 +117,8 @@ def read_parameter(text: str) -> CSTNode:
 
 
 def set_decorator(scopes: Sequence[Scope], edit: SetDecorator) -> Sites:
+    """A decorator, compared as a whole with its arguments; the outermost place is the first."""
+
     def change(made: CSTNode, old: int | None, new: CSTNode | None, behind: int | None) -> CSTNode:
         assert isinstance(made, (cst.FunctionDef, cst.ClassDef))
         found = [*made.decorators]
@@ -138,6 +140,8 @@ def set_decorator(scopes: Sequence[Scope], edit: SetDecorator) -> Sites:
 
 
 def set_base(scopes: Sequence[Scope], edit: SetBase) -> Sites:
+    """A base of a class, or a keyword such as `metaclass=Registry`; without any the parentheses go."""
+
     def change(made: CSTNode, old: int | None, new: CSTNode | None, behind: int | None) -> CSTNode:
         assert isinstance(made, cst.ClassDef)
         call = cst.Call(cst.Name("f"), [*made.bases, *made.keywords])
@@ -208,6 +212,7 @@ def _index(items: Sequence[CSTNode], wanted: Callable[[CSTNode], bool]) -> int |
 
 
 def replace_function(source: Source, scopes: Sequence[Scope], edit: ReplaceFunction) -> Sites:
+    """A whole function or class: an anchor if its digest is `was`, an effect if it is the new one but for layout."""
     new = pattern(edit.code)
     anchors, effects = [], []
     for scope in scopes:

@@ -27,6 +27,7 @@ _KINDS = (cst.List, cst.Set, cst.Dict, cst.Tuple)
 
 
 def set_entry(source: Source, scopes: Sequence[Scope], edit: SetEntry) -> Sites:
+    """An entry of each container of this name: of a dictionary by its key, of a list, set or tuple by itself."""
     holders = [one for one in containers(source, source.nodes(scopes)) if name_of(source, one) == edit.container]
     kinds = (cst.Dict,) if edit.key is not None else (cst.List, cst.Set, cst.Tuple)
     holders = [one for one in holders if isinstance(one, kinds)]

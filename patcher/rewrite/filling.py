@@ -227,6 +227,7 @@ def fitting(made: CSTNode, template: CSTNode, given: CSTNode, above: CSTNode | N
 
 
 def _fields(fill: Filler, old: CSTNode, new: CSTNode, given: CSTNode) -> CSTNode | None:
+    """`given` with the parts changed that differ between `old` and `new`; None where one differs in more than that."""
     changed: dict[str, object] = {}
     for name in parts(type(old)):
         one, two, mine = getattr(old, name), getattr(new, name), getattr(given, name)
@@ -252,6 +253,7 @@ def _fields(fill: Filler, old: CSTNode, new: CSTNode, given: CSTNode) -> CSTNode
 
 
 def _call(fill: Filler, old: cst.Call, new: cst.Call, given: cst.Call) -> cst.Call | None:
+    """The call with those arguments changed that differ between `old` and `new`; its order and layout stay."""
     func = reshaped(fill, old.func, new.func, given.func, given)
     partners = _partners(old, given)
     if func is None or partners is None:

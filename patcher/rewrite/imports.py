@@ -30,6 +30,7 @@ _PRAGMA = re.compile(r"#\s*(?:noqa|type:\s*ignore|pylint|isort|ruff|fmt|pyright|
 
 
 def move_import(source: Source, scopes: Sequence[Scope], edit: MoveImport) -> Sites:
+    """Imports of the old name, or from the old module, are anchors; those from where it lives now, effects."""
     package, _, name = edit.old.rpartition(".")
     target, _, new_name = edit.new.rpartition(".")
     tops = {edit.old.split(".")[0], edit.new.split(".")[0]}
@@ -100,6 +101,7 @@ def _renamed(node: CSTNode, module: str) -> CSTNode:
 
 
 def _split(source: Source, node: cst.ImportFrom, edit: MoveImport, moved: Sequence[cst.ImportAlias]) -> list[Step]:
+    """Take the moved names out of an import, and put them into one of their own below it, with its `noqa`."""
     package, _, name = edit.old.rpartition(".")
     target, _, new_name = edit.new.rpartition(".")
     assert not isinstance(node.names, cst.ImportStar)

@@ -171,6 +171,7 @@ def _nearest(view: _View, hunk: Sides) -> Candidate | None:
 
 
 def _made(text: str, view: _View, found: _Found, edit: ReplaceLines, mark: Mark, may_touch: frozenset[str]) -> Outcome:
+    """Put the new lines in; those that both sides have stay as the text has them, with their comments."""
     before, ends = split_lines(text)
     after = [*before]
     newline = next((end for end in ends if end), "\n")

@@ -36,10 +36,12 @@ class Marker:
 
 @lru_cache(maxsize=8)
 def marker_pattern(word: str) -> re.Pattern[str]:
+    """`# Uky` in any case, and the ids in brackets behind it as the first group."""
     return re.compile(rf"#[ \t]*{re.escape(word)}(?!\w)(?:\[([^\]\r\n]*)\])?", re.IGNORECASE)
 
 
 def ids(match: re.Match[str]) -> list[str | None]:
+    """The ids of one marker; [None] for one without."""
     return [part.strip() for part in (match[1] or "").split(",") if part.strip()] or [None]
 
 

@@ -43,6 +43,7 @@ class Match:
 
 
 def meta(node: object) -> Meta | None:
+    """The metavariable that a name of a pattern is; None of any other node."""
     return meta_name(node.value) if isinstance(node, cst.Name) else None
 
 
@@ -76,6 +77,7 @@ def find(source: Source, scopes: Sequence[Scope], pattern: Pattern) -> list[Matc
 
 
 def _statements(source: Source, scopes: Sequence[Scope], wanted: Sequence[CSTNode]) -> Iterator[Match]:
+    """Runs of statements of any block that match, none of which overlap."""
     # Only `$X` and `$$$X` stand for statements of any kind; most statements of a file differ from a pattern's by kind.
     first = wanted[0] if wanted else None
     kind = None if isinstance(first, cst.Expr) and meta(first.value) else type(first)

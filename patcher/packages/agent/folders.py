@@ -116,6 +116,7 @@ def normalise(name: str) -> str:
 
 
 def _scan(path: Path, via: Path | None) -> Folder | None:
+    """One import folder by its file names alone; None where it cannot be listed."""
     modules: set[str] = set()
     metadata: list[tuple[str, Metadata]] = []
     others: list[Path] = []

@@ -160,6 +160,7 @@ def _by_finder(module: str, folders: Sequence[Folder], claims: dict[int, tuple[M
 
 
 def _installed(name: str, place: _Place, named: bool) -> tuple[Installed, list[Message]]:
+    """The package at a place, with its version: by its metadata, else by what its own files state."""
     literal = literal_version(place.package)
     claim, problems = _choose(name, place, literal)
     version, problem = stated_version(claim) if claim else (literal or "", None)

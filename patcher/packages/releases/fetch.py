@@ -97,6 +97,7 @@ def _write_versions(path: Path, ordered: list[str]) -> None:
 
 
 def _cached(kind: str, fill: Fill, name: str, version: str, progress: Progress | None, offline: bool) -> Path:
+    """A release from the cache where it is whole, else fetched into it. `kind`: the folder, `sources` or `wheel`."""
     name, version = normalise(name), version.strip()
     if not re.fullmatch(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?", name) or not re.fullmatch(r"[A-Za-z0-9][\w.+!-]*", version):
         raise ReleaseError(
