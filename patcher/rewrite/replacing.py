@@ -130,7 +130,7 @@ def _reshaped(source: Source, fill: Filler, one: Match, wanted: Pattern, templat
 
 
 def insert(source: Source, scopes: Sequence[Scope], edit: Insert) -> Sites:
-    """Matches of the anchor, or the scopes, that have the code not beside or in them are anchors."""
+    """A match of `anchor` whose block lacks the code, or a scope that lacks it, is an anchor."""
     template = pattern(edit.code)
     effects = find(source, scopes, template)
     made = tuple(effect.nodes[0] for effect in effects)

@@ -86,7 +86,7 @@ def _form_and_keys(edit: SetValue | SetRequirement) -> tuple[Form, str, str]:
 
 
 def _find(text: str, edit: SetValue | SetRequirement) -> _Found:
-    """The places of the edit, the texts that it would make, and where it is done; nothing where its key has no place."""
+    """The places of the edit, the texts that it would make, and where it is done already."""
     form, key, new_key = _form_and_keys(edit)
     here = form.find(text, key)
     new_here = here if key == new_key else form.find(text, new_key)
