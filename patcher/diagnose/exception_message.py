@@ -10,7 +10,7 @@ pkg_resources.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -82,11 +82,33 @@ class MessageParts:
 
 
 _BUILT_IN = frozenset({"dict", "list", "tuple", "set", "str", "bytes", "int", "float", "bool", "function", "generator"})
+_VALUES = _BUILT_IN | {"numpy.ndarray", "numpy.float32", "numpy.float64", "numpy.int64", "Tensor", "torch.Tensor"}
+_METHODS: Mapping[str, str] = {
+    name: kind
+    for kind, names in (
+        ("list", "append extend insert"),
+        ("dict", "get items keys setdefault popitem"),
+        ("str", "startswith endswith strip lstrip rstrip lower upper splitlines encode"),
+    )
+    for name in names.split()
+}
+"""What only values of one built-in type are asked for, and no array, tensor or table."""
+
+
+def wanted_type(parts: MessageParts) -> str:
+    """What a value should have been that is asked for what only another type has: `list` for `extend` of an array; ""
+    where that is not known."""
+    if parts.matter != "missing-attribute" or parts.symbol not in _VALUES or not parts.names:
+        return ""
+    wanted = _METHODS.get(parts.names[0], "")
+    return "" if wanted == parts.symbol else wanted
 
 
 def is_of_two_releases(parts: MessageParts) -> bool:
     """Whether failures of this shape most often come of two packages whose releases do not fit: 41 of the 64 in the two
     samples of docs/diagnosis.md do, and 23 are mistakes or settings of the code that asks."""
+    if wanted_type(parts):
+        return False
     if parts.matter in ("missing-attribute", "missing-argument", "unexpected-argument", "too-many-arguments"):
         return parts.symbol not in _BUILT_IN
     return parts.matter == "missing-name" or (parts.matter == "missing-module" and "." in parts.symbol)

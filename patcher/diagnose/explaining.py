@@ -16,7 +16,14 @@ from urllib.parse import quote_plus
 
 from patcher.diagnose.diagnosis import Explanation
 from patcher.diagnose.evidence import LogLine, Raised
-from patcher.diagnose.exception_message import MessageParts, own_words, parse_message, remedy_in, to_search_for
+from patcher.diagnose.exception_message import (
+    MessageParts,
+    own_words,
+    parse_message,
+    remedy_in,
+    to_search_for,
+    wanted_type,
+)
 from patcher.diagnose.frame import Frame, distribution, frame_of
 from patcher.i18n import Phrase, phrase
 from patcher.logs.labels import strip_labels
@@ -71,7 +78,11 @@ def explain(
         parts = replace(parts, symbol=_asked_of(parts, code))
     caller = next((one for one in reversed(frames) if not one.installed), None)
     speaking = None if complaint and parts is not None and parts.matter == "words" else at
-    sentence = _sentence(parts, speaking, versions) if parts is not None else None
+    who = _who(speaking, versions)
+    if raised is not None and raised.message and not raised.name and speaking is not None:
+        # The error stands above a traceback that is cut, so frames below the last one may be missing.
+        who = phrase("{who} or what it calls", who=who)
+    sentence = _sentence(parts, who, versions) if parts is not None else None
     if sentence is None and not remedy and raised is None:
         return None
     if sentence is None and raised is not None and not raised.name and at is not None:
@@ -147,8 +158,7 @@ def _owner(module: str, versions: Mapping[str, str]) -> str:
     return f"{name} {versions.get(name, '')}".strip()
 
 
-def _sentence(parts: MessageParts, at: Frame | None, versions: Mapping[str, str]) -> Phrase | None:
-    who = _who(at, versions)
+def _sentence(parts: MessageParts, who: Phrase, versions: Mapping[str, str]) -> Phrase | None:
     names = ", ".join(parts.names)
     match parts.matter:
         case "missing-name":
@@ -159,6 +169,9 @@ def _sentence(parts: MessageParts, at: Frame | None, versions: Mapping[str, str]
         case "missing-module":
             text = "{who} imports {module}, which {owner} does not have"
             return phrase(text, who=who, module=parts.symbol, owner=_owner(parts.package, versions))
+        case "missing-attribute" if wanted := wanted_type(parts):
+            text = "{who} expects a {wanted}, which has {name}, and is given a value of type {kind}"
+            return phrase(text, who=who, wanted=wanted, name=names, kind=parts.symbol)
         case "missing-attribute":
             text = "{who} asks an object of {kind} for {name}, which it does not have"
             return phrase(text, who=who, kind=parts.symbol, name=names)

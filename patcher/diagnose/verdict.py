@@ -39,6 +39,8 @@ _STOOD = 300
 ten times what the configuration takes, and more than most phases before the first step do."""
 _GENERIC = 0.5
 """Added for a record of many causes: after a specific one, before an exception that no record covers."""
+_WARNED = 0.4
+"""At best, for what a program only warns of: it mostly did without, and it is the cause where no other is."""
 _SURVIVED = 1.5
 """Added where the run went on for a while."""
 # A trainer that catches an exception goes on with other lines; one that dies says nothing of interest after it.
@@ -135,6 +137,8 @@ def _candidate_of_hit(hit: Hit, seen: set[str], evidence: Evidence, first_raised
     raised = _raised_at(hit.start, evidence)
     # `WARNING … Traceback …`: what tried it did without. Such a line may still be all that a run has left.
     rank = max(rank, _ASIDE) if hit.aside or (raised is not None and raised.handled) else rank
+    if all(strip_labels(place.text).level in ("DEBUG", "INFO", "WARNING") for place in (hit.start, hit.last)):
+        rank = max(rank, _WARNED)
     rank += _SURVIVED if survived and rank < _SURVIVED else 0
     return Candidate(rank, hit.start, hit.count, survived, symptom, hit.phase, hit.around, hit.weight, raised)
 

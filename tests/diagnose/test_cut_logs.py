@@ -66,7 +66,7 @@ def test_times_on_lines_of_their_own_are_passed_over() -> None:
 def test_the_error_that_announces_the_traceback_is_what_it_is_of() -> None:
     log = f"(A) 10:00:00.100 Engine ERROR: the start failed: 'set' object is not subscriptable\n{HEAD}{OWN}{FRAME}"
     found = diagnosed(log)
-    assert sentence(log) == f"{WHO}: a value of type set is not subscriptable"
+    assert sentence(log) == f"{WHO} or what it calls: a value of type set is not subscriptable"
     assert found.root is not None
     assert found.root.place.number == 1
 

@@ -72,6 +72,18 @@ WHO = "mbridge (mbridge/core/util.py:83)"
             f"{WHO} asks an object of ModelType for encoder, which it does not have",
         ),
         (
+            "AttributeError: 'numpy.ndarray' object has no attribute 'extend'",
+            f"{WHO} expects a list, which has extend, and is given a value of type numpy.ndarray",
+        ),
+        (
+            "AttributeError: 'str' object has no attribute 'items'",
+            f"{WHO} expects a dict, which has items, and is given a value of type str",
+        ),
+        (
+            "AttributeError: 'Tensor' object has no attribute 'untyped'",
+            f"{WHO} asks an object of Tensor for untyped, which it does not have",
+        ),
+        (
             "AttributeError: type object 'ModelType' has no attribute 'encoder'",
             f"{WHO} asks an object of ModelType for encoder, which it does not have",
         ),
