@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 from patcher.diagnose.diagnosis import Diagnosis, Finding, Role, Verdict
 from patcher.diagnose.evidence import Evidence, Hit, LogLine, Nature, Raised
-from patcher.diagnose.exception_message import TELLING_ALONE
-from patcher.diagnose.explaining import explain
+from patcher.diagnose.exception_message import TELLING_WITH_RECORD
+from patcher.diagnose.explaining import explain, whole_line
 from patcher.diagnose.fixes import FixContext, fixes_for, versions_allow
 from patcher.diagnose.frame import frame_of
 from patcher.diagnose.known_issues import KnownIssue, known_issues
@@ -385,7 +385,7 @@ def _finding_of_candidate(one: Candidate, role: Role, context: FixContext) -> Fi
     explanation = explain(one.place, raised, context.versions, below, complaint) if role == "root" else None
     if explanation is not None and not unknown:
         # A record says what is known of it; the exception adds only who asks for what.
-        telling = explanation.parts is not None and explanation.parts.matter in TELLING_ALONE
+        telling = explanation.parts is not None and explanation.parts.matter in TELLING_WITH_RECORD
         explanation = replace(explanation, remedy="", search="") if telling else None
     threads = _threads(one) if role == "root" else ()
     return Finding(one.symptom, role, one.place, one.count, fixes, explanation, threads)
@@ -396,7 +396,7 @@ def _threads(one: Candidate) -> tuple[KnownIssue, ...]:
     raised = one.raised
     frames = [frame_of(place.text) for place in raised.frames] if raised is not None else []
     line = raised.message[0] if raised is not None and raised.message else one.place.text
-    return known_issues(line, [frame.path for frame in frames if frame is not None])
+    return known_issues(whole_line(line, raised), [frame.path for frame in frames if frame is not None])
 
 
 def _findings_of_metrics(
