@@ -18,6 +18,7 @@ from patcher.diagnose.diagnosis import Explanation
 from patcher.diagnose.evidence import LogLine, Raised
 from patcher.diagnose.exception_message import MessageParts, own_words, parse_message, remedy_in, to_search_for
 from patcher.diagnose.frame import Frame, distribution, frame_of
+from patcher.diagnose.line_meaning import begins_anew
 from patcher.i18n import Phrase, phrase
 from patcher.logs.labels import strip_labels
 from patcher.secrets.redacting import here
@@ -29,7 +30,6 @@ _HANDS_ON = re.compile(
     r"|inner|wrapped_f(?:n|unc)|decorate_context|_compare_versions|require_version(?:_core)?)$"
 )
 _IS_EXCEPTION = re.compile(r"(?:Error|Exception|Failed|Failure)\.__init__$")
-_OTHER = re.compile(r"\[[WIEF]\d{3,4} |Traceback \(most|Process [\w-]+:$")
 _SEARCH = "https://github.com/search?type=issues&q="
 
 
@@ -46,7 +46,7 @@ def explain(
         below: the lines below the place's, which may be more of its message.
         complaint: whether the line is an error that no exception is.
     """
-    own = takewhile(lambda text: text.strip() and not strip_labels(text).level, below)
+    own = takewhile(lambda text: text.strip() and not strip_labels(text).level and not begins_anew(text), below)
     lines = raised.message if raised is not None and raised.message else (place.text, *own)
     more = takewhile(_is_of_message, lines[1:] if raised is not None and raised.message else ())
     cut = raised is not None and not raised.name and not raised.message
@@ -95,7 +95,7 @@ def explain(
 def _is_of_message(line: str) -> bool:
     """Whether a line below an exception may be more of its message: no other log line, `[W309 02:06:18 a.cpp:15] …`."""
     # A line of signs alone, `"""` or `.`, only ends what was quoted.
-    return bool(re.search(r"\w", line)) and not strip_labels(line).level and not _OTHER.match(line.strip())
+    return bool(re.search(r"\w", line)) and not strip_labels(line).level and not begins_anew(line)
 
 
 def _innermost(frames: Sequence[Frame]) -> Frame | None:
