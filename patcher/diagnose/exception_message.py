@@ -41,6 +41,7 @@ Matter = Literal[
     "value",
     "nccl",
     "cuda",
+    "cut",
     "words",
 ]
 # What says by itself which failure it is; shapes, types and keys do so only with the code that met them.

@@ -57,6 +57,8 @@ def explain(
     code = next((text.strip() for text in (*texts, place.text) if frame_of(text) is None), "")
     if parts is None and code.startswith("assert "):
         parts = MessageParts("claim", names=(_claim(code),))
+    if parts is None and raised is not None and raised.name and raised.message == (f"{raised.name}: ",):
+        parts = MessageParts("cut", names=(raised.name,))
     remedy = remedy_in(lines)
     if parts is not None and parts.matter == "words" and remedy in words:
         remedy = ""
@@ -81,6 +83,9 @@ def explain(
         sentence = phrase("{name}", name=name)
         if at is not None:
             sentence = phrase("{name}, raised at {place}", name=name, place=at.shown)
+    searched = lines[0]
+    if parts is not None and parts.matter == "cut" and at is not None:
+        searched = f"{parts.names[0]} {at.path}"
     return Explanation(
         sentence,
         parts,
@@ -88,7 +93,7 @@ def explain(
         caller.shown if caller is not None and caller != at else "",
         remedy,
         # As it is written into the link, a secret would no longer look like one where the report is redacted.
-        search=_SEARCH + quote_plus(to_search_for(here().text(lines[0]))),
+        search=_SEARCH + quote_plus(to_search_for(here().text(searched))),
     )
 
 
@@ -237,5 +242,7 @@ def _sentence(parts: MessageParts, at: Frame | None, versions: Mapping[str, str]
         case "device":
             text = "{who}: tensors are on two devices, {found} and {wanted}"
             return phrase(text, who=who, found=parts.found, wanted=parts.wanted)
+        case "cut":
+            return phrase("{who} raises {name}; what it says is cut off", who=who, name=names)
         case "words":
             return phrase("{who} says: {words}", who=who, words=parts.found)

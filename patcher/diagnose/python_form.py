@@ -1,9 +1,9 @@
 """Tracebacks as IPython and pytest print them, read as Python's own: `File "x.py", line 12, in f`, and the code below.
 
 IndexError      Traceback (most recent call last)     the header of IPython
-File ~/x.py:12, in f(a)                               a frame of IPython 8 and 9
+File ~/x.py:12, in f(a)                               a frame of IPython 8 and 9, with links `File [~/x.py:12](…)`
 Cell In[5], line 2                                    one of a cell there; `Input In [5], in f(a)` in 8.0
-~/x.py in f(a)                                        one of IPython 7 and Colab: its line is that of the arrow
+~/x.py in f(a)                                        one of IPython 7, and of Colab: its line is the arrow's
 ---> 12     g(a)                                      the arrow, among numbered lines around it
 x.py:12: in f                                         a frame of pytest
 """
@@ -23,8 +23,8 @@ _HEADER = re.compile(
 _ANY_HEADER = "Traceback (most recent call last)"
 _FUNCTION = r"(?P<function><cell line: \d+>|<\w+>|[A-Za-z_][\w.<>]*)(?:\(.*\)?)?"
 _PLACED = re.compile(
-    r"(?:File (?P<path>[^\s\"<][^\"]*?\.(?:py|pyx|pxi)|<[^<>\"]+>)|(?P<cell>Cell In ?\[\d+\]))(?::|, line )"
-    rf"(?P<line>\d+)(?:,? in {_FUNCTION})?$"
+    r"(?:File (?P<link>\[)?(?P<path>[^\s\"<][^\"]*?\.(?:py|pyx|pxi)|<[^<>\"]+>)|(?P<cell>Cell In ?\[\d+\]))"
+    rf"(?::|, line )(?P<line>\d+)(?(link)\]\(\S*\))(?:,? in {_FUNCTION})?$"
 )
 """IPython 8 and 9: of a module no function is told."""
 _LINKED = re.compile(rf"\[(?P<path>[^\]\s]+)\]\(\S*\) in {_FUNCTION}$")
@@ -40,6 +40,11 @@ def ipython_header(text: str) -> str:
     """The exception's name of a header of IPython; "" for any other line."""
     found = _HEADER.match(text)
     return found["name"] if found is not None else ""
+
+
+def is_frame_of_pytest(text: str) -> bool:
+    """Whether a line is a frame of pytest's: its beginning looks like the place that a logger puts before a line."""
+    return _OF_PYTEST.match(text) is not None
 
 
 def _frame(path: str, line: str, function: str | None) -> str:

@@ -152,7 +152,8 @@ def _candidate_of_exception(one: Raised, evidence: Evidence, bad: Mapping[str, i
     quiet = lines - bad.get(one.last.file, lines) > QUIET
     survived = quiet or _phase_later(one.place, evidence)
     rank = _UNKNOWN[one.nature] + (_SURVIVED if survived else 0)
-    about = tuple(sorted((*one.before, *one.frames, one.place), key=lambda place: place.number))
+    shown = {(place.number, place.text): place for place in (*one.before, *one.frames, one.place)}
+    about = tuple(sorted(shown.values(), key=lambda place: place.number))
     return Candidate(rank, one.place, one.count, survived, None, one.phase, about, raised=one)
 
 
