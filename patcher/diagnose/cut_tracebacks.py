@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from patcher.diagnose.evidence import LogLine, Raised
 from patcher.diagnose.line_meaning import ALONE, begins_anew, was_handled
-from patcher.diagnose.python_form import in_python_form, is_frame_of_pytest
+from patcher.diagnose.python_form import in_python_form, is_foreign_frame
 from patcher.diagnose.tracebacks import FRAME, HEADER_PATTERN, TIME, is_telling, label_pattern, telling_frames
 from patcher.logs.labels import strip_labels
 
@@ -27,7 +27,7 @@ def without_header(before: Sequence[LogLine], speaker: str) -> tuple[LogLine, ..
     frames: list[LogLine] = []
     code: list[LogLine] = []
     own = [
-        (place, place.text if is_frame_of_pytest(place.text) else strip_labels(place.text).text)
+        (place, place.text if is_foreign_frame(place.text) else strip_labels(place.text).text)
         for place in before
         if place.speaker == speaker
     ]

@@ -33,6 +33,7 @@ _UNPLACED = re.compile(
 )
 _ARROW = re.compile(r"-*> ?(?P<line>\d+)(?: (?P<code>.*))?$")
 _CONTEXT = re.compile(r"\s*\d+(?: .*)?$")
+_LEFT_OUT = re.compile(r"\d+ frames$|\s*\[\.\.\. .*\]$")
 _OF_PYTEST = re.compile(r"(?P<path>[\w./~@+-]+\.py):(?P<line>\d+): in (?P<function>\S+)$")
 
 
@@ -42,9 +43,9 @@ def ipython_header(text: str) -> str:
     return found["name"] if found is not None else ""
 
 
-def is_frame_of_pytest(text: str) -> bool:
-    """Whether a line is a frame of pytest's: its beginning looks like the place that a logger puts before a line."""
-    return _OF_PYTEST.match(text) is not None
+def is_foreign_frame(text: str) -> bool:
+    """Whether a line is a frame of another form; its beginning looks like a place that a logger puts before a line."""
+    return any(form.match(text) for form in (_PLACED, _OF_PYTEST, _LINKED, _UNPLACED))
 
 
 def _frame(path: str, line: str, function: str | None) -> str:
@@ -58,6 +59,8 @@ def in_python_form(lines: Iterable[tuple[LogLine, str]], foreign: bool = True) -
         foreign: whether other forms are looked for before a header tells of which form the traceback is.
     """
     held: tuple[LogLine, str, re.Match[str]] | None = None
+    among = False
+    """Whether the line that is held stands among such frames."""
     numbered = False
     """Whether the last frame is one of IPython, below which numbered lines of code stand."""
     for place, text in lines:
@@ -70,7 +73,8 @@ def in_python_form(lines: Iterable[tuple[LogLine, str]], foreign: bool = True) -
         if held is not None and (arrow is not None or not _CONTEXT.match(text)):
             before, written, at = held
             shown = _frame(at["path"], arrow["line"], at["function"]) if arrow is not None else written
-            yield replace(before, text=shown), shown
+            if arrow is not None or not among:  # Of compiled code there is no line.
+                yield replace(before, text=shown), shown
             held = None
         if arrow is not None:
             code = f"    {(arrow['code'] or '').strip()}"
@@ -79,15 +83,16 @@ def in_python_form(lines: Iterable[tuple[LogLine, str]], foreign: bool = True) -
             numbered = True
             shown = _frame(found["path"] or found["cell"], found["line"], found["function"])
             yield replace(place, text=shown), shown
-        elif (found := _LINKED.match(text) or _UNPLACED.match(text)) is not None:
-            numbered, held = True, (place, text, found)
         elif (found := _OF_PYTEST.match(text)) is not None:
             numbered = False
             shown = _frame(found["path"], found["line"], found["function"])
             yield replace(place, text=shown), shown
-        elif not numbered or not _CONTEXT.match(text):
+        elif (found := _LINKED.match(text) or _UNPLACED.match(text)) is not None:
+            held, numbered, among = (place, text, found), True, numbered
+        elif not numbered or (text.strip() and not _CONTEXT.match(text) and not _LEFT_OUT.match(text)):
+            numbered = False
             yield place, text
-    if held is not None:
+    if held is not None and not among:
         yield held[0], held[1]
 
 
