@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from patcher.diagnose.evidence import LogLine, Raised
-from patcher.diagnose.line_meaning import ALONE, was_handled
+from patcher.diagnose.line_meaning import ALONE, begins_anew, was_handled
+from patcher.diagnose.python_form import in_python_form, is_foreign_frame
 from patcher.diagnose.tracebacks import FRAME, HEADER_PATTERN, TIME, is_telling, label_pattern, telling_frames
 from patcher.logs.labels import strip_labels
 
@@ -25,10 +26,12 @@ def without_header(before: Sequence[LogLine], speaker: str) -> tuple[LogLine, ..
     """
     frames: list[LogLine] = []
     code: list[LogLine] = []
-    for place in reversed(before):
-        text = strip_labels(place.text).text
-        if place.speaker != speaker:
-            continue
+    own = [
+        (place, place.text if is_foreign_frame(place.text) else strip_labels(place.text).text)
+        for place in before
+        if place.speaker == speaker
+    ]
+    for place, text in reversed(list(in_python_form(own))):
         if text[:1] not in (" ", "\t"):
             break
         here = replace(place, text=text)
@@ -74,15 +77,18 @@ def unfinished(last: Sequence[LogLine]) -> Raised | None:
     code: list[LogLine] = []
     label = next((found["label"] for place in reversed(last) if (found := _LABEL.match(place.text))), "")
     own, level, before = label_pattern(label), "", strip_labels("")
-    for place in reversed(last):
-        labelled = own.match(place.text)
-        text = place.text[labelled.end() :] if labelled is not None else ""
-        if not TIME.sub("", text).strip() or place.speaker != last[-1].speaker:
+    lines = [(place, found) for place in last if place.speaker == last[-1].speaker and (found := own.match(place.text))]
+    unlabelled = [(place, place.text[found.end() :]) for place, found in lines]
+    said = ""
+    for place, text in reversed(list(in_python_form(unlabelled))):
+        if not TIME.sub("", text).strip():
             continue
         if FRAME.match(text):
             frames.insert(0, replace(place, text=text))
         elif HEADER_PATTERN.match(text) and frames:
             level = strip_labels(label).level
+        elif text[0] not in " \t" and not (said or code or frames or strip_labels(text).level):
+            said = text
         elif text[0] not in " \t":
             before = strip_labels(place.text)
             break
@@ -92,8 +98,10 @@ def unfinished(last: Sequence[LogLine]) -> Raised | None:
         return None
     shown = code[0] if code else frames[-1]
     raises = _RAISES.match(" ".join(one.text.strip() for one in code))
+    if said and (raises is None or not raises["name"].rpartition(".")[2][0].isupper() or begins_anew(said)):
+        return None  # Only the message of what is raised there may stand below it.
     name = (
         raises["name"] if raises is not None else "AssertionError" if shown.text.lstrip().startswith("assert ") else ""
     )
-    message = (f"{name}: {raises['words'] or ''}",) if raises is not None else ()
+    message = (f"{name}: {said or raises['words'] or ''}",) if raises is not None else ()
     return Raised(name, shown, shown, "exception", frames=telling_frames(frames), message=message)

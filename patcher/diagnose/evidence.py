@@ -64,9 +64,9 @@ class Hit:
         return self.since or self.first
 
 
-Nature = Literal["exception", "effect", "wrapper", "signal"]
-"""What ended: an exception; one that comes of another's end, such as a closed connection; one that only carries
-another; a process that a signal or its exit code tells of."""
+Nature = Literal["exception", "printed", "effect", "wrapper", "signal"]
+"""What ended: an exception; one of which a program only prints what it says; one that comes of another's end, such as
+a closed connection; one that only carries another; a process that a signal or its exit code tells of."""
 
 
 @dataclass(slots=True)

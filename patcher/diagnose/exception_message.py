@@ -44,6 +44,7 @@ Matter = Literal[
     "cuda",
     "collective",
     "empty",
+    "cut",
     "words",
 ]
 # What says by itself which failure it is; shapes, types and keys do so only with the code that met them.
@@ -248,6 +249,51 @@ def parse_message(lines: Sequence[str]) -> MessageParts | None:
     last = next((at for at, line in enumerate(lines) if line.strip() == "Last error:"), len(lines))
     said = [line.strip() for line in lines[last + 1 :] if line.strip()]
     return MessageParts("nccl", found=said[0]) if said else None
+
+
+# Of the shapes of Python's own messages, which exception says it. The others are said by exceptions of several kinds.
+_RAISED_AS: tuple[tuple[str, str], ...] = (
+    ("ImportError", r"cannot import name "),
+    ("ModuleNotFoundError", r"No module named '"),
+    ("AttributeError", r"\S+ (?:object )?has no attribute '|module '\S+' has no attribute '"),
+    (
+        "TypeError",
+        rf"{_CALL} (?:got (?:an unexpected|some positional-only|multiple values)|missing \d+ required |takes )",
+    ),
+    (
+        "TypeError",
+        r"'\S+' object is not (?:callable|subscriptable|iterable|a mapping)|unsupported operand type\(s\) for ",
+    ),
+    ("TypeError", r"cannot unpack non-iterable |'\S+' not supported between instances of "),
+    ("NameError", r"name '\w+' is not defined"),
+    ("UnboundLocalError", r"(?:cannot access )?local variable '\w+' "),
+    ("ValueError", r"(?:not enough|too many) values to unpack \("),
+    ("IndexError", r"(?:list|tuple|string|pop) index out of range$|index -?\d+ is out of bounds for "),
+    ("FileNotFoundError", r"\[Errno 2\] No such file or directory: "),
+)
+_SAID_BY = tuple((name, re.compile(pattern)) for name, pattern in _RAISED_AS)
+MESSAGE_WORDS = (
+    *(
+        "cannot import name ",
+        "no module named '",
+        " has no attribute '",
+        " got an unexpected ",
+        " got multiple values ",
+    ),
+    *(" got some positional-only ", " required positional argument", " required keyword-only argument"),
+    *(" positional argument but ", " positional arguments but ", "' object is not ", "unsupported operand type(s)"),
+    *("cannot unpack non-iterable ", " not supported between instances of ", "' is not defined", "local variable '"),
+    *(" values to unpack (", " index out of range", " is out of bounds for ", "no such file or directory: '"),
+)
+"""Words of which each of these messages holds one, in lower case."""
+
+
+def raised_as(message: str) -> str:
+    """The exception that says such a message, which stands without its name; "" where that is not known.
+
+    'AdamW' object has no attribute 'train' ▶ AttributeError
+    """
+    return next((name for name, pattern in _SAID_BY if pattern.match(message)), "")
 
 
 def _parts_of(matter: Matter, parts: dict[str, str | None], lines: Sequence[str]) -> MessageParts:

@@ -28,6 +28,7 @@ from patcher.diagnose.exception_message import (
     wanted_type,
 )
 from patcher.diagnose.frame import Frame, distribution, frame_of
+from patcher.diagnose.line_meaning import begins_anew
 from patcher.i18n import Phrase, phrase
 from patcher.logs.labels import strip_labels
 from patcher.secrets.redacting import here
@@ -39,8 +40,10 @@ _HANDS_ON = re.compile(
     r"|inner|wrapped_f(?:n|unc)|decorate_context|_compare_versions|require_version(?:_core)?)$"
 )
 _IS_EXCEPTION = re.compile(r"(?:Error|Exception|Failed|Failure)\.__init__$")
-_OTHER = re.compile(r"\[[WIEF]\d{3,4} |Traceback \(most|Process [\w-]+:$")
 _SEARCH = "https://github.com/search?type=issues&q="
+
+_NO_FILE = re.compile(r"<(?!ipython-input)")
+"""`<string>` and `<frozen importlib._bootstrap>` are nobody's own code; the cell of a notebook is."""
 
 
 def explain(
@@ -56,7 +59,7 @@ def explain(
         below: the lines below the place's, which may be more of its message.
         complaint: whether the line is an error that no exception is.
     """
-    own = takewhile(lambda text: text.strip() and not strip_labels(text).level, below)
+    own = takewhile(lambda text: text.strip() and not strip_labels(text).level and not begins_anew(text), below)
     lines = raised.message if raised is not None and raised.message else (place.text, *own)
     more = takewhile(_is_of_message, lines[1:] if raised is not None and raised.message else ())
     cut = raised is not None and not raised.name and not raised.message
@@ -69,6 +72,8 @@ def explain(
     parts = parts or (MessageParts("words", found=words) if words else None)
     if parts is None and code.startswith("assert "):
         parts = MessageParts("claim", names=(_claim(code),))
+    if parts is None and raised is not None and raised.name and raised.message == (f"{raised.name}: ",):
+        parts = MessageParts("cut", names=(raised.name,))
     remedy = remedy_in(lines)
     if parts is not None and parts.matter == "words" and remedy in words:
         remedy = ""
@@ -81,7 +86,7 @@ def explain(
         at = frames[-1] if frames else None
     elif parts is not None and parts.matter == "none" and frames and at == frames[-1]:
         parts = replace(parts, symbol=_asked_of(parts, code))
-    caller = next((one for one in reversed(frames) if not one.installed and not one.path.startswith("<")), None)
+    caller = next((one for one in reversed(frames) if not one.installed and not _NO_FILE.match(one.path)), None)
     speaking = None if complaint and parts is not None and parts.matter == "words" else at
     who = _who(speaking, versions)
     if raised is not None and raised.message and not raised.name and speaking is not None:
@@ -101,6 +106,9 @@ def explain(
         sentence = phrase("{name}", name=name)
         if at is not None:
             sentence = phrase("{name}, raised at {place}", name=name, place=at.shown)
+    searched = _searched(first, code) or whole_line(lines[0], raised)
+    if parts is not None and parts.matter == "cut" and at is not None:
+        searched = f"{parts.names[0]} {at.path}"
     return Explanation(
         sentence,
         parts,
@@ -108,7 +116,7 @@ def explain(
         caller.shown if caller is not None and caller != at else "",
         remedy,
         # As it is written into the link, a secret would no longer look like one where the report is redacted.
-        search=_SEARCH + quote_plus(to_search_for(here().text(_searched(first, code) or whole_line(lines[0], raised)))),
+        search=_SEARCH + quote_plus(to_search_for(here().text(searched))),
     )
 
 
@@ -148,7 +156,7 @@ def _searched(line: str, code: str) -> str:
 def _is_of_message(line: str) -> bool:
     """Whether a line below an exception may be more of its message: no other log line, `[W309 02:06:18 a.cpp:15] …`."""
     # A line of signs alone, `"""` or `.`, only ends what was quoted.
-    return bool(re.search(r"\w", line)) and not strip_labels(line).level and not _OTHER.match(line.strip())
+    return bool(re.search(r"\w", line)) and not strip_labels(line).level and not begins_anew(line)
 
 
 def _innermost(frames: Sequence[Frame]) -> Frame | None:
@@ -296,5 +304,7 @@ def _sentence(parts: MessageParts, who: Phrase, versions: Mapping[str, str]) -> 
         case "device":
             text = "{who}: tensors are on two devices, {found} and {wanted}"
             return phrase(text, who=who, found=parts.found, wanted=parts.wanted)
+        case "cut":
+            return phrase("{who} raises {name}; what it says is cut off", who=who, name=names)
         case "words":
             return phrase("{who} says: {words}", who=who, words=parts.found)

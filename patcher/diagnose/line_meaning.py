@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from patcher.diagnose.evidence import LogLine, Nature
+from patcher.diagnose.exception_message import MESSAGE_WORDS
 from patcher.logs.labels import strip_labels
 from patcher.records.rules import DISTRIBUTIONS
 
@@ -24,10 +25,37 @@ ALONE = re.compile(
 ENDING = re.compile(r"(?P<name>[A-Za-z_]\w*(?:\.(?:\w+|<locals>))*)(?P<of>\([\w.]+\))?(?::(?=\s|$)|$)")
 """The line that ends a traceback, whatever the exception is called."""
 
+_PRINTED = re.compile(r"(?:[A-Z][\w-]* (?:\w+ )?)?(?:exception|error)\s*: (?P<message>\S.*)", re.IGNORECASE)
+"""What a program prints of an exception, without its name: `Exception          : f() takes 1 positional argument …`."""
+
+
+def printed_message(text: str) -> str:
+    """The message of an exception that a line prints without its name; "" for a line of another kind."""
+    found = _PRINTED.match(text)
+    return found["message"] if found is not None else ""
+
+
+# What is no more of a message above it: a shell's prompt, and what hydra, Python, a scheduler and others say next.
+_BEGINS = re.compile(
+    r"(?:\([\w.+-]{1,64}\) ?)?\[?[\w.-]{1,64}@[\w.-]{1,64}[ :][^$#%]{0,80}[$#%](?:\s|$)"
+    r"|(?:\([\w.+-]{1,64}\) ?)?(?:\$ |[\u276f\u279c] |PS [A-Z]:|bash-\d[\d.]*[$#])|>>> |In ?\[\d+\]: "
+    r"|Error executing job with overrides|Set the environment variable HYDRA_FULL_ERROR"
+    r"|Traceback \(most recent|During handling of the above|The above exception was the"
+    r"|Exception ignored |Exception in thread |Process [\w-]+:$|[a-z]+: error: |slurmstepd: |wandb: |make(?:\[\d+\])?: "
+    r"|\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d|\[[WIEF]\d{3,4} |={5,} |!{5,} |-{20,}$"
+)
+
+
+def begins_anew(text: str) -> bool:
+    """Whether a line below a message, without labels, is none of it."""
+    return _BEGINS.match(text.lstrip()) is not None
+
+
 # What only carries another exception, which is the cause: `ray.exceptions.RayTaskError(ValueError): …`.
 _WRAPPERS = (
     *("RayTaskError", "ChildFailedError", "CalledProcessError", "ExceptionGroup", "ProcessRaisedException"),
     *("ProcessExitedException", "InstantiationException", "RemoteTraceback", "SystemExit", "WorkerCrashedError"),
+    *("CellExecutionError", "PapermillExecutionError"),
 )
 # What a process sees when another one has ended: `EngineDeadError` says that the engine is gone, and not why.
 _EFFECTS = (
@@ -86,6 +114,8 @@ _MUTE = ("assertionerror", "notimplementederror", "memoryerror")
 EXCEPTION_WORDS = (
     *("error:", "exception:", "interrupt:", "timeout:", "failure:", "notfound:", "expired:", "unsupported:"),
     *_MUTE,
+    *("exception ", "e   assert ", "e       assert "),
+    *MESSAGE_WORDS,
 )
 """Words that lines with an exception hold."""
 

@@ -12,11 +12,22 @@ from dataclasses import replace
 
 from patcher.diagnose.cut_tracebacks import exception_set_in, unfinished, without_header
 from patcher.diagnose.evidence import Evidence, Hit, LogLine, Nature, Raised
-from patcher.diagnose.line_meaning import ALONE, complaints, ending_of, is_noise, nature, versions_in
+from patcher.diagnose.exception_message import raised_as
+from patcher.diagnose.line_meaning import (
+    ALONE,
+    begins_anew,
+    complaints,
+    ending_of,
+    is_noise,
+    nature,
+    printed_message,
+    versions_in,
+)
 from patcher.diagnose.log_stream import AROUND, Block, line_at
 from patcher.diagnose.matched_line import MatchedLine, Sign
 from patcher.diagnose.metrics import MetricTrends
 from patcher.diagnose.progress import RunProgress
+from patcher.diagnose.python_form import pytest_frames
 from patcher.diagnose.timed_pattern import TimedPattern
 from patcher.diagnose.tracebacks import MESSAGE, follow_traceback, later_phase
 from patcher.logs.labels import strip_labels
@@ -264,13 +275,42 @@ class LogAccumulator:
     def _add_exception_line(self, line: MatchedLine) -> None:
         """An exception without a traceback."""
         label = line.label
+        if label.level in ("DEBUG", "INFO", "WARNING"):
+            return
         found = ALONE.match(label.text) or exception_set_in(label.text, line.before(_SET_IN))
-        if found is not None and label.level not in ("DEBUG", "INFO", "WARNING"):
-            raised = self._add_failure(found["name"], nature(found["name"], found["of"], label.text), line)
-            if raised is not None:
-                raised.frames = without_header(line.before(_CODE), line.stripped.speaker)
-                raised.before = tuple(one for one in raised.before if one.number < _first_of(raised).number)
-                raised.message = tuple(_message(line))
+        if found is None:
+            self._add_nameless(line)
+            return
+        raised = self._add_failure(found["name"], nature(found["name"], found["of"], label.text), line)
+        if raised is not None:
+            raised.message = tuple(_message(line))
+            self._add_frames(raised, line)
+
+    def _add_nameless(self, line: MatchedLine) -> None:
+        """What an exception says without its name, where a program prints it, or below the frames of its traceback."""
+        kind: Nature = "exception"
+        said = line.label.text.lstrip()
+        if printed := printed_message(said):
+            name, said, kind = raised_as(printed), printed, "printed"
+        elif line.label.label.startswith("E ") and said.startswith("assert "):
+            above = line.before(1)
+            name = "AssertionError" if above and not above[0].text.startswith("E ") else ""
+        else:
+            name = raised_as(said) if without_header(line.before(_CODE), line.stripped.speaker) else ""
+        if not name:
+            return
+        raised = self._add_failure(name, kind, line)
+        if raised is not None:
+            raised.message = (f"{name}: {said}",)
+            self._add_frames(raised, line)
+
+    def _add_frames(self, raised: Raised, line: MatchedLine) -> None:
+        """Those of a traceback without a header, and those that pytest writes about the exception."""
+        frames = without_header(line.before(_CODE), line.stripped.speaker)
+        if not frames and line.label.label.startswith("E "):
+            frames = pytest_frames(line.before(_CODE), line.around(0, _CODE), raised.name)
+        raised.frames = frames
+        raised.before = tuple(one for one in raised.before if one.number < _first_of(raised).number)
 
     def _add_ending(self, word: str, line: MatchedLine) -> None:
         how = ending_of(line.label.text, line.label.level, word)
@@ -309,7 +349,7 @@ def _message(line: MatchedLine) -> Iterator[str]:
         if stripped.speaker != line.stripped.speaker:
             continue
         label = strip_labels(stripped.text)
-        if label.level or not label.text.strip() or ALONE.match(label.text):
+        if label.level or not label.text.strip() or ALONE.match(label.text) or begins_anew(stripped.text):
             return
         yield label.text[:500]
 

@@ -8,7 +8,7 @@ from collections import deque
 from patcher.diagnose.evidence import Evidence, LogLine
 from patcher.diagnose.matched_line import YEAR, MatchedLine
 from patcher.diagnose.metrics import MetricTrends
-from patcher.logs.labels import time_of
+from patcher.logs.labels import strip_labels, time_of
 from patcher.logs.lines import Line
 from patcher.logs.milestones import Milestones, Phase
 
@@ -25,8 +25,10 @@ _LOGGED = re.compile(r"\{'loss': ")
 """A step as transformers' Trainer logs it: `{'loss': 0.0031, 'grad_norm': 0.144, …, 'epoch': 0.41}`."""
 _TIMED = "Total step time: "
 """A step as NeMo-RL reports it, once it is made: `• Total step time: 201.90s`."""
+_NAMED_STEP = re.compile(r"Finished: 'step', time cost: ")
+"""A step as SkyRL reports it."""
 _SERVED = re.compile(r'HTTP/[\d.]+" 200(?: OK)?\W*$')
-COUNTED = ("loss", "reward: ", "total step time")
+COUNTED = ("loss", "reward: ", "total step time", "finished: 'step'")
 PROGRESS_WORDS = ("%|", *COUNTED, '" 200')
 _NAME, _LENGTH = 100, 500
 """Characters of a bar's name, and of a line, that are looked at: what tells of progress stands at its beginning."""
@@ -45,15 +47,21 @@ class MovingBars:
         at = text.find("%|")
         if at >= 0:
             found = _ANY_BAR.match(text[max(0, at - _NAME) : at + _LENGTH])
-            if found is None or not _TRAINING.search(found["name"]) or found["name"].endswith(_VERL):
+            if found is None or found["name"].endswith(_VERL):
                 return False
-            return self._more(found["name"].strip(), float(found["done"]))
+            name = strip_labels(found["name"]).text.strip()
+            # transformers' Trainer gives its bar no name; before it trains, such a bar is of something else.
+            if not (_TRAINING.search(found["name"]) or (not name and "loop" in milestones.begun)):
+                return False
+            return self._more(found["name"].strip() if name else "%", float(found["done"]))
         if _SERVED.search(text[-_LENGTH:]):
             return milestones.begun.keys() <= {"config", "rollout"}
         if milestones.step is None and (counted := _COUNTED.search(text[:_LENGTH])) is not None:
             # A loss is told of a step that was made, `step 0: {'train/loss': 0.3`; a bar begins at nothing done.
             return self._more("", float(counted["done"]), least=-1.0)
-        return milestones.step is None and (_LOGGED.match(text) is not None or _TIMED in text[:_LENGTH])
+        if milestones.step is not None:
+            return False
+        return bool(_LOGGED.match(text) or _TIMED in text[:_LENGTH] or _NAMED_STEP.search(text[:_LENGTH]))
 
     def _more(self, name: str, done: float, least: float = 0.0) -> bool:
         before = self._done.get(name)
@@ -66,8 +74,9 @@ class MovingBars:
 CONFIG = (
     *("actor_rollout_ref", "ray init kwargs", "[validate_config]", "taskrunner hostname", "verl.trainer."),
     "error executing job with overrides",
+    *("wandb: tracking run with ", "[axolotl.", " training worker group of size "),
 )
-"""Words by which a log is known to be of a training by verl, in its first phase."""
+"""Words by which a log is known to be of a training, by verl or another trainer, in its first phase."""
 ACTOR = ":actor_name:"
 """By which a worker's log tells whose it is."""
 STEPS = ("training progress: ", "step:")

@@ -20,7 +20,7 @@ from patcher.diagnose.metrics import MetricTrends
 from patcher.diagnose.progress import ACTOR, CONFIG, COUNTED, PROGRESS_WORDS, STEPS
 from patcher.diagnose.tracebacks import HEADER
 from patcher.i18n import Phrase, phrase
-from patcher.logs.milestones import FIRST_SEEN
+from patcher.logs.milestones import FIRST_SEEN, LOOPS
 from patcher.records.symptoms import Symptom
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ class Scanner:
             role(word).once = not role(word).signs
         for word in CONFIG:
             role(word).config = role(word).begins = True
-        for word in _MARKS:
+        for word in (*_MARKS, *LOOPS):
             role(word).milestone = True
             role(word).once = False
         for word in STEPS:

@@ -11,8 +11,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from patcher.diagnose.evidence import LogLine, Nature
-from patcher.diagnose.line_meaning import ALONE, ENDING, nature, was_handled
+from patcher.diagnose.exception_message import raised_as
+from patcher.diagnose.line_meaning import ALONE, ENDING, begins_anew, nature, was_handled
 from patcher.diagnose.log_stream import AROUND, Block, line_at
+from patcher.diagnose.python_form import in_python_form, ipython_header
 from patcher.logs.labels import is_native, strip_labels
 from patcher.logs.lines import strip_prefix
 from patcher.logs.milestones import PHASES, Phase
@@ -143,7 +145,7 @@ class _TracebackReader:
         self._block, self._start, self._name, self._number = block, start, name, number
         head = line_at(block, start, block.bounds(start)[1])
         found = HEADER_PATTERN.search(head.text)
-        label = head.text[: found.start()] if found else ""
+        label = head.text[: found.start()] if found and not ipython_header(head.text) else ""
         if group := _GROUP.match(label):
             label = group["margin"] + "  | " if group["margin"].strip() else label.partition("+")[0] + "| "
         self._head = head
@@ -164,11 +166,15 @@ class _TracebackReader:
         """Own lines since the last exception."""
         self._margin = 0
         """By how much the whole traceback is set in, as servers write one of their own within a line of theirs."""
+        self._named = ""
+        """What is raised, where the last header tells it, as IPython's does."""
 
     def read(self) -> None:
-        for place, text in self._own_lines():
+        for place, text in in_python_form(self._own_lines(), foreign=False):
             if not self._take(place, text):
                 break
+        if self._named and self._frames:  # Cut off before the exception's own line.
+            self._add_link(self._named, self._code or self._frames[-1], "exception", f"{self._named}: ")
 
     def chain(self) -> Chain:
         links = self._links
@@ -243,6 +249,7 @@ class _TracebackReader:
             if place.offset != self._offset_of_header() and not fresh and self._links[-1].nature != "wrapper":
                 return False
             self._headers.add(place.offset)
+            self._named = ipython_header(text)
             self._frames = []
             self._since = 0
             return True
@@ -262,16 +269,20 @@ class _TracebackReader:
             self._links[-1].then = "direct" if text.startswith(_DIRECT) else "handling"
             return True
         if (found := self._ending(text)) is not None:
-            kind = nature(found["name"], found["of"], text)
-            phase = phase_of_frames(frame.text for frame in self._frames)
-            frames = telling_frames(self._frames)
-            if self._code is not None and is_telling(self._code.text):
-                frames = (*frames, self._code)
-            self._links.append(_Link(found["name"], place, kind, frames, phase, [text]))
-            self._frames = []
-            self._since = 0
+            self._add_link(found["name"], place, nature(found["name"], found["of"], text), text)
+            return True
+        if self._frames and (name := raised_as(text)):  # A message without its exception's name.
+            self._add_link(name, place, "exception", f"{name}: {text}")
             return True
         return self._count_other_line(text)
+
+    def _add_link(self, name: str, place: LogLine, kind: Nature, text: str) -> None:
+        phase = phase_of_frames(frame.text for frame in self._frames)
+        frames = telling_frames(self._frames)
+        if self._code is not None and is_telling(self._code.text):
+            frames = (*frames, self._code)
+        self._links.append(_Link(name, place, kind, frames, phase, [text]))
+        self._frames, self._since, self._named = [], 0, ""
 
     def _offset_of_header(self) -> int:
         return self._start + self._block.offset - self._block.begin
@@ -285,8 +296,9 @@ class _TracebackReader:
     def _count_other_line(self, text: str) -> bool:
         if not self._links or self._frames:
             return True
-        if self._since == len(self._links[-1].message) - 1 < MESSAGE and not strip_labels(text).level:
-            self._links[-1].message.append(text)
+        message = self._links[-1].message
+        if self._since == len(message) - 1 < MESSAGE and not strip_labels(text).level and not begins_anew(text):
+            message.append(text)
         self._since += 1
         return self._since <= _BEHIND
 

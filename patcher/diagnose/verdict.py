@@ -22,7 +22,7 @@ from patcher.logs.milestones import PHASES, Phase
 from patcher.records.symptoms import Part, Symptom
 
 _KNOWN: Mapping[Part, float] = {"cause": 0, "end": 0, "effect": 2, "wrapper": 3}
-_UNKNOWN: Mapping[Nature, float] = {"exception": 1, "signal": 2.1, "effect": 2.2, "wrapper": 3.2}
+_UNKNOWN: Mapping[Nature, float] = {"exception": 1, "printed": 1.1, "signal": 2.1, "effect": 2.2, "wrapper": 3.2}
 """An exception that no record covers is a better root than an effect, and a worse one than a cause."""
 # The ranks are an order and no measurement; the labelled logs of `make bench-diagnosis` hold them in place. A symptom
 # record names in `follows` what it is a consequence of, as the end of an engine that ran out of memory.
@@ -84,6 +84,7 @@ def candidates(evidence: Evidence, hits: Sequence[Hit]) -> list[Candidate]:
         one
         for one in evidence.raised
         if not one.chained and not one.handled and _counts(one.place, evidence) and not _is_covered(one, known)
+        if one.nature != "printed" or _at_end(one.last, evidence)  # Many a program prints one, and goes on.
     ]
     bad = _last_bad(evidence, failures, unknown)
     raised = min((one.place.offset for one in unknown if one.nature == "exception"), default=None)
@@ -155,7 +156,8 @@ def _candidate_of_exception(one: Raised, evidence: Evidence, bad: Mapping[str, i
     quiet = lines - bad.get(one.last.file, lines) > QUIET
     survived = quiet or _phase_later(one.place, evidence)
     rank = _UNKNOWN[one.nature] + (_SURVIVED if survived else 0)
-    about = (*one.before, *one.frames, one.place)
+    shown = {(place.number, place.text): place for place in (*one.before, *one.frames, one.place)}
+    about = tuple(sorted(shown.values(), key=lambda place: place.number))
     return Candidate(rank, one.place, one.count, survived, None, one.phase, about, raised=one)
 
 

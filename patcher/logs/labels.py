@@ -29,6 +29,8 @@ _KINDS = (
     r"(?!step:)[\w.<>]+(?::[\w.<>]+)?(?::\d+)?(?= - )",
     r"【[^】\n]{1,40}】",
     r"\(raylet\)",
+    r"E {3,}(?=\S)",
+    r"(?:ERROR|FAILED) [\w./~+-]+\.py(?:::\S+)*(?= - \S)",
 )
 _LABEL = re.compile(rf"(?:{'|'.join(_KINDS)})(?:\s*(?:--?|\||:|>+)(?= ))?:?[ \t]?")
 _LEVEL_BEHIND = re.compile(rf"(?:{_LEVEL})[: ：]")

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 from patcher.i18n import Phrase, phrase
+from patcher.logs.labels import strip_labels
 from patcher.logs.lines import Line, Stripped, strip_prefix
 
 Phase: TypeAlias = Literal["config", "dataset", "resource-pool", "actor", "rollout", "weight-sync", "loop"]
@@ -33,9 +34,13 @@ _SIGNS: tuple[tuple[str, Phase], ...] = (
     ("Generating train split: ", "dataset"),
     ("colocated worker base class ", "resource-pool"),
     ("bind role ", "resource-pool"),
+    ("Loading checkpoint shards: ", "actor"),
+    ("DeepSpeed info: version=", "actor"),
     ("Initializing a V1 LLM engine", "rollout"),
     ("Loading safetensors checkpoint shards", "rollout"),
     ("GPU KV cache size", "rollout"),
+    ("Memory profiling takes ", "rollout"),
+    ("Avg prompt throughput: ", "rollout"),
     ("Capturing CUDA graph", "rollout"),
     ("Training from scratch", "loop"),
     ("Load from checkpoint folder: ", "loop"),
@@ -53,6 +58,27 @@ _BY_HAND: tuple[tuple[str, Phase], ...] = (
     ("Starting training loop", "loop"),
 )
 """Stamps that people put into a trainer by hand, whatever their logger puts before them."""
+LOOPS = (
+    *("Running training", "Starting training", "Start training", "Started training", "Begin training"),
+    *("Resuming training", "Training starts", "Training started", "Training begins", "*** Train ***"),
+    *("before the start of training step", "Started: 'step'", "Saving model checkpoint to "),
+    *(f"{of}{opening}1/" for of in ("step", "Step", "iteration", "Epoch", "epoch") for opening in (" ", ": ", " [")),
+)
+"""Words with which trainers other than verl's say that they train."""
+_LOOP_WORDS = re.compile("|".join(map(re.escape, LOOPS)), re.IGNORECASE)
+_TRAINS = re.compile(
+    r"(?P<opening>[^\w'\"]{0,30})"
+    r"(?:(?:running|starting|start|started|begin|resuming) (?:the )?training(?: loop| run)?"
+    r"(?=[\W_]*$|,? (?:at|from|with|for) )"
+    r"|training (?:starts|started|begins)(?=[\W_]*$|,? (?:at|from|with|for) )"
+    r"|train \*\*\*|\[?before the start of training step|started: 'step'$)"
+    r"|(?:train(?:ing)? )?(?:global )?(?:step|iteration|epoch):? \[?1/\d+(?![\d.])"
+    r"|\s{0,9}(?:\d+%\|.*\])?(?:\[[^\]]*\] [\d, :-]+ >> )?saving model checkpoint to \S",
+    re.IGNORECASE,
+)
+"""`***** Running training *****` and `Saving model checkpoint to …` of transformers, `Training starts at step 1` of
+torchtitan, `Started: 'step'` of SkyRL, `[before the start of training step] datetime: …` of Megatron, and the first of
+counted steps, `Step 1/100`."""
 _STAMP = re.compile(r"\[uky\] (?P<name>\S.*?) (?P<edge>begin|end) (?P<seconds>\d+(?:\.\d+)?)s pid=(?P<pid>\d+)")
 _WORKERS: dict[str, Phase] = {"[ACTOR]": "actor", "[ROLLOUT]": "rollout", "[SYNC]": "weight-sync"}
 _STEP = re.compile(r"step:(?P<step>\d+) - ")
@@ -71,6 +97,7 @@ FIRST_SEEN = (
     *(f"({actor} " for actor in _ACTORS),
     *(text for text, phase in _SIGNS if phase != "loop"),
     *(text for text, _ in _BY_HAND),
+    *LOOPS,
     *("Training from scratch", "Load from checkpoint folder: ", "Initial validation metrics: "),
     *("Total training steps: ", "View the dashboard at "),
 )
@@ -220,6 +247,8 @@ def _sign(stripped: Stripped) -> Phase | None:
             phases.append(phase)
             break
     phases += [phase for sign, phase in _BY_HAND if sign in text]
+    if _LOOP_WORDS.search(text) and _TRAINS.match(strip_labels(text).text):
+        phases.append("loop")
     return max(phases, key=PHASES.index, default=None) if phases else None
 
 

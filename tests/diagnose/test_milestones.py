@@ -138,3 +138,54 @@ def test_a_long_line_is_cut_between_words_and_never_within_a_letter() -> None:
     assert all(line.text.endswith(" ") and len(line.text) <= LIMIT for line in words)
     signs = list(Lines().feed("漢".encode() * LIMIT))
     assert "\ufffd" not in "".join(line.text for line in signs)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "***** Running training *****",
+        "[INFO|trainer.py:2100] 2026-01-02 10:00:00,123 >> ***** Running training *****",
+        "Starting training...",
+        "INFO 2026-01-02 10:00:00 Resuming training from step 40",
+        "[rank0]:[titan] 2026-01-02 10:00:00,123 - root - INFO - Training starts at step 1",
+        "2026-01-02 10:00:00 - INFO - __main__ - *** Train ***",
+        "(entry pid=7) 2026-01-02 10:00:00.123 | INFO     | trainer:train:45 - Started: 'step'",
+        "[before the start of training step] datetime: 2026-01-02 10:00:00",
+        " 50%|█████     | 10/20 [00:05<00:05,  2.00it/s][INFO|trainer.py:40] 2026-01-02 10:00:00,123 >> Saving model "
+        "checkpoint to /data/checkpoint-10",
+        "Step 1/100",
+        "Epoch [1/3], loss 0.4",
+        "Training step: 1/50",
+    ],
+)
+def test_other_trainers_say_that_they_train(line: str) -> None:
+    assert read(f"{line}\n").phase == "loop"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Before starting training, the data is read",
+        "Start training data preparation",
+        "Running training script /app/train.py",
+        "The training starts when all have come",
+        "'Starting training' is what it says",
+        "Attempt 2, step 1/100",
+        "Step 1/2.5 of the way",
+        "Finished: 'step', time cost: 2.0s",
+    ],
+)
+def test_what_only_speaks_of_training_begins_no_loop(line: str) -> None:
+    assert read(f"{line}\n").phase == "config"
+
+
+@pytest.mark.parametrize(
+    ("line", "phase"),
+    [
+        ("Loading checkpoint shards:  50%|█████     | 1/2 [00:05<00:05,  5.00s/it]", "actor"),
+        ("INFO 01-02 10:00:00 [worker.py:26] Memory profiling takes 3.20 seconds", "rollout"),
+        ("INFO 01-02 10:00:00 [loggers.py:27] Engine 000: Avg prompt throughput: 0.0 tokens/s", "rollout"),
+    ],
+)
+def test_parts_of_other_trainers_begin_their_phases(line: str, phase: str) -> None:
+    assert read(f"{line}\n").phase == phase

@@ -1,0 +1,130 @@
+"""Tracebacks as IPython and pytest print them, read as Python's own: `File "x.py", line 12, in f`, and the code below.
+
+IndexError      Traceback (most recent call last)     the header of IPython
+File ~/x.py:12, in f(a)                               a frame of IPython 8 and 9, with links `File [~/x.py:12](…)`
+Cell In[5], line 2                                    one of a cell there; `Input In [5], in f(a)` in 8.0
+~/x.py in f(a)                                        one of IPython 7, and of Colab: its line is the arrow's
+---> 12     g(a)                                      the arrow, among numbered lines around it
+x.py:12: in f                                         a frame of pytest
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from patcher.diagnose.evidence import LogLine
+
+_HEADER = re.compile(
+    r"(?P<name>(?!(?:ERROR|CRITICAL|FATAL|WARNING|INFO|DEBUG)\b)[A-Z]\w*)(?: {2,}|(?<=Error) |(?<=Exception) )"
+    r"Traceback \(most recent call last\)"
+)
+_ANY_HEADER = "Traceback (most recent call last)"
+_FUNCTION = r"(?P<function><cell line: \d+>|<\w+>|[A-Za-z_][\w.<>]*)(?:\(.*\)?)?"
+_PLACED = re.compile(
+    r"(?:File (?P<link>\[)?(?P<path>[^\s\"<][^\"]*?\.(?:py|pyx|pxi)|<[^<>\"]+>)|(?P<cell>Cell In ?\[\d+\]))"
+    rf"(?::|, line )(?P<line>\d+)(?(link)\]\(\S*\))(?:,? in {_FUNCTION})?$"
+)
+"""IPython 8 and 9: of a module no function is told."""
+_LINKED = re.compile(rf"\[(?P<path>[^\]\s]+)\]\(\S*\) in {_FUNCTION}$")
+_UNPLACED = re.compile(
+    rf"(?P<path>(?:~|/|\./|[A-Za-z]:\\|<ipython-input-|<command-|(?:Input|Cell) In ?\[)[^\s,]*),? in {_FUNCTION}$"
+)
+_ARROW = re.compile(r"-*> ?(?P<line>\d+)(?: (?P<code>.*))?$")
+_CONTEXT = re.compile(r"\s*\d+(?: .*)?$")
+_LEFT_OUT = re.compile(r"\d+ frames$|\s*\[\.\.\. .*\]$")
+_OF_PYTEST = re.compile(r"(?P<path>[\w./~@+-]+\.py):(?P<line>\d+): in (?P<function>\S+)$")
+
+
+def ipython_header(text: str) -> str:
+    """The exception's name of a header of IPython; "" for any other line."""
+    found = _HEADER.match(text)
+    return found["name"] if found is not None else ""
+
+
+def is_foreign_frame(text: str) -> bool:
+    """Whether a line is a frame of another form; its beginning looks like a place that a logger puts before a line."""
+    return any(form.match(text) for form in (_PLACED, _OF_PYTEST, _LINKED, _UNPLACED))
+
+
+def _frame(path: str, line: str, function: str | None) -> str:
+    return f'  File "{path}", line {line}, in {function or "<module>"}'
+
+
+def in_python_form(lines: Iterable[tuple[LogLine, str]], foreign: bool = True) -> Iterator[tuple[LogLine, str]]:
+    """Lines of a traceback, without labels; those of other forms as Python prints them, without the code around.
+
+    Args:
+        foreign: whether other forms are looked for before a header tells of which form the traceback is.
+    """
+    held: tuple[LogLine, str, re.Match[str]] | None = None
+    among = False
+    """Whether the line that is held stands among such frames."""
+    numbered = False
+    """Whether the last frame is one of IPython, below which numbered lines of code stand."""
+    for place, text in lines:
+        if _ANY_HEADER in text:
+            foreign, numbered = bool(ipython_header(text)), False
+        if not foreign:
+            yield place, text
+            continue
+        arrow = _ARROW.match(text) if numbered else None
+        if held is not None and (arrow is not None or not _CONTEXT.match(text)):
+            before, written, at = held
+            shown = _frame(at["path"], arrow["line"], at["function"]) if arrow is not None else written
+            if arrow is not None or not among:  # Of compiled code there is no line.
+                yield replace(before, text=shown), shown
+            held = None
+        if arrow is not None:
+            code = f"    {(arrow['code'] or '').strip()}"
+            yield replace(place, text=code), code
+        elif (found := _PLACED.match(text)) is not None:
+            numbered = True
+            shown = _frame(found["path"] or found["cell"], found["line"], found["function"])
+            yield replace(place, text=shown), shown
+        elif (found := _OF_PYTEST.match(text)) is not None:
+            numbered = False
+            shown = _frame(found["path"], found["line"], found["function"])
+            yield replace(place, text=shown), shown
+        elif (found := _LINKED.match(text) or _UNPLACED.match(text)) is not None:
+            held, numbered, among = (place, text, found), True, numbered
+        elif not numbered or (text.strip() and not _CONTEXT.match(text) and not _LEFT_OUT.match(text)):
+            numbered = False
+            yield place, text
+    if held is not None and not among:
+        yield held[0], held[1]
+
+
+_CALLED_AT = re.compile(r"(?P<path>[\w./~@+-]+\.py):(?P<line>\d+): ?(?P<name>\w*)$")
+_POINTED = re.compile(r">\s+(?P<code>\S.*)$")
+_SECTION = re.compile(r"_{3,} .*_{3,}$|={3,} ")
+"""What begins the part of one test."""
+
+
+def pytest_frames(before: Sequence[LogLine], behind: Sequence[LogLine], name: str) -> tuple[LogLine, ...]:
+    """Frames of an exception as pytest tells it by default, outermost first, and last the line of code that raised it:
+
+        >       raise RuntimeError("no")         ◀ the code, among other lines of the function
+        E       RuntimeError: no
+
+        pkg/a.py:12: RuntimeError                ◀ the place, below it
+
+    Empty where no such place is behind it.
+    """
+    last_part = name.rpartition(".")[2]
+    end = next((place for place in behind if (at := _CALLED_AT.match(place.text)) and at["name"] == last_part), None)
+    if end is None or (inner := _CALLED_AT.match(end.text)) is None:
+        return ()
+    frames: list[LogLine] = []
+    code: LogLine | None = None
+    for place in reversed(before):
+        if _SECTION.match(place.text):
+            break
+        if code is None and (pointed := _POINTED.match(place.text)):
+            code = replace(place, text=f"    {pointed['code']}")
+        elif (at := _CALLED_AT.match(place.text)) and not at["name"]:
+            frames.insert(0, replace(place, text=_frame(at["path"], at["line"], None)))
+    last = replace(end, text=_frame(inner["path"], inner["line"], None))
+    telling = code is not None and not code.text.lstrip().startswith("raise")
+    return (*frames, last, *([code] if code is not None and telling else []))
