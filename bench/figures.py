@@ -126,13 +126,13 @@ def growth(folder: Path, rounds: int) -> Iterator[Figure]:
 
 def _forget_results() -> None:
     """Take away what earlier checks have found, so that the next one computes it."""
-    shutil.rmtree(cache_root(None) / "checks", ignore_errors=True)
+    shutil.rmtree(cache_root() / "checks", ignore_errors=True)
 
 
 def _forget_readings() -> None:
     """The same, and what they have read of the trees."""
     _forget_results()
-    shutil.rmtree(cache_root(None) / "readings", ignore_errors=True)
+    shutil.rmtree(cache_root() / "readings", ignore_errors=True)
 
 
 def matrix(counts: Sequence[int]) -> Iterator[Amount]:

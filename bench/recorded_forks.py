@@ -70,9 +70,7 @@ def again(clone: Path, base: str, answer: dict[str, Any]) -> str:
         command = [UKY_PATCH, "--root", str(tree), *_ASSUMED, "apply", "--allow-dirty", *names]
         subprocess.run(command, check=False, capture_output=True)
         texts = {file: (without_ids(_text(tree / file), "Uky"), _text(clone / file)) for file in files}
-    equal = sum(
-        same(made, without_markers(text, "Uky"), is_python=file.endswith(".py")) for file, (made, text) in texts.items()
-    )
+    equal = sum(same(made, without_markers(text, "Uky"), file) for file, (made, text) in texts.items())
     return f"{equal} of {len(files)}"
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import libcst as cst
 from libcst.codemod import CodemodCommand, CodemodContext, SkipFile
 
-from patcher.plan.replay import EditResult, Replayed, Workspace, excused
+from patcher.plan.replay import Workspace, excused
 from patcher.records.load import load
 from patcher.records.model import Record
 from patcher.rewrite.edits import Edit, Style
@@ -67,15 +67,12 @@ class RecordCommand(CodemodCommand):
             # Which release the tree is of is not known here: an edit for some releases may have no place.
             return (True if edit.verl is None else None) if edit.file == file else False
 
-        workspace = Workspace.of({file: tree.code}, {}, "Uky", self._style)
-        done: Replayed = workspace.replay(self._record, belongs)
+        workspace = Workspace({file: tree.code}, "Uky", self._style)
+        done = workspace.replay(self._record, belongs)
         if done.made:
             return cst.parse_module(workspace.texts[file])
-        failed: list[EditResult] = [one for one in done.results if not one.settled and not excused(one)]
+        failed = [one for one in done.results if not one.settled and not excused(one)]
         if failed:
             raise CodemodError(f"{self._record.id} has no place in this file as it is: {failed[0].outcome}")
-        raise SkipFile("it is done already" if any(_is_done(one) for one in done.results) else "nothing to do")
-
-
-def _is_done(result: EditResult) -> bool:
-    return isinstance(result.outcome, AlreadyDone)
+        is_done = any(isinstance(one.outcome, AlreadyDone) for one in done.results)
+        raise SkipFile("it is done already" if is_done else "nothing to do")

@@ -57,7 +57,7 @@ def specifier(record: Record, name: str) -> SpecifierSet:
 
 def make(record: Record, file: str, source: str) -> tuple[str, list[object]]:
     """The source after the record's edits of `file`, and their outcomes."""
-    desk = Workspace.of({file: source}, {}, "Uky", "comment")
+    desk = Workspace({file: source}, "Uky", "comment")
     done = desk.replay(record, lambda edit: edit.file == file)
     return desk.texts[file], [result.outcome for result in done.results]
 

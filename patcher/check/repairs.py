@@ -330,7 +330,7 @@ def _rehearse(
         content = project.content(file)
         if content is not None:
             texts[file] = content.decode("utf-8", "replace")
-    workspace = Workspace.of(texts, {}, "Uky", style)
+    workspace = Workspace(texts, "Uky", style)
     earlier = predecessors(wanted)
     for record in wanted:
         workspace.replay(record, belongs(verl), earlier[record.id])

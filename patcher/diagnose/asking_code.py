@@ -42,11 +42,17 @@ def _imported(source: str, name: str) -> str:
 
 
 _GUARD = re.compile(r"version|hasattr|available|installed|find_spec", re.IGNORECASE)
+_GUARD_OF_PART = re.compile(r"version|hasattr|TYPE_CHECKING", re.IGNORECASE)
+"""Of a module within a package: that the package is there does not tell of its parts."""
 
 
 def still_asks(folder: Path, file: str, word: str) -> bool | None:
     """Whether the file of a release, or where it is gone any other of its package, uses the word where nothing asks
-    before whether it is there; None where the release holds no such package or cannot be read."""
+    before whether it is there; None where the release holds no such package or cannot be read.
+
+    Args:
+        word: a name, or the dotted one of a module that is imported or imported from.
+    """
     package = folder_of(folder, file.partition("/")[0])
     if package is None:
         return None
@@ -56,7 +62,8 @@ def still_asks(folder: Path, file: str, word: str) -> bool | None:
         if word not in text:
             continue
         try:
-            if any(word in _words(node) for node in _unguarded(ast.parse(text))):
+            tree = ast.parse(text)
+            if any(word in _words(node) for node in _unguarded(tree)) or ("." in word and _imports_part(tree, word)):
                 return True
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return None
@@ -74,6 +81,20 @@ def _unguarded(node: ast.AST) -> Iterator[ast.AST]:
             yield from _unguarded(child)
         elif not _GUARD.search(ast.unparse(child.test)):
             yield from (one for one in _unguarded(child) if not isinstance(one, ast.alias))
+
+
+def _imports_part(node: ast.AST, module: str) -> bool:
+    """Whether the module, or one of its own, is imported where neither a version nor a `try` decides about it."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Try) and child.handlers:
+            continue
+        if isinstance(child, ast.If | ast.IfExp) and _GUARD_OF_PART.search(ast.unparse(child.test)):
+            continue
+        names = [child.module or ""] if isinstance(child, ast.ImportFrom) and not child.level else []
+        names += [one.name for one in child.names] if isinstance(child, ast.Import) else []
+        if any(f"{name}.".startswith(f"{module}.") for name in names) or _imports_part(child, module):
+            return True
+    return False
 
 
 def _words(node: ast.AST) -> tuple[str | None, ...]:

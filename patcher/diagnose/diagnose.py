@@ -121,7 +121,9 @@ def look_up(session: Session, found: Diagnosis) -> Diagnosis:
         from patcher.diagnose.directions import direction_at
 
         direction = direction_at(session, parts, found.versions, explanation.at)
-        explanation = replace(explanation, direction=direction)
+        # Of a name that is there Python's guess is none.
+        guessed = parts.near and direction is not None and not direction.requirement
+        explanation = replace(explanation, direction=direction, remedy="" if guessed else explanation.remedy)
     explained = replace(root, explanation=explanation)
     return replace(found, findings=tuple(explained if one is root else one for one in found.findings))
 

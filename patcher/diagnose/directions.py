@@ -72,7 +72,7 @@ def direction_at(
     if found is None:
         return None
     if found.removed_in and at is not None and at.installed and at.package not in ("", parts.package):
-        found = replace(found, asker=distribution(at.package), asks_until=_asks_until(at, found, known))
+        found = replace(found, asker=distribution(at.package), asks_until=_asks_until(at, found, parts, known))
     against = refusals(folders, found.requirement, known)
     return replace(found, against=against, against_asker=refusals(folders, found.asker_requirement, known))
 
@@ -113,9 +113,18 @@ def direction_of(parts: MessageParts, known: Mapping[str, str], *, moves: bool =
         # A class that is elsewhere in a release says nothing of its attribute there.
         return found.has(parts.symbol) if found is not None and not (owner and found.has(owner) is False) else None
 
+    @cache
+    def has_near(release: str) -> bool | None:
+        found = symbols(release) if parts.near else None
+        return found.has(parts.near) if found is not None else None
+
     found = _direction(name, parts.symbol, version, releases, has)
     if name not in known:
         found = _of_unknown_release(name, parts.symbol, found, releases, has)
+        if found is not None and _never_without(found, releases, has_near):
+            found = Direction(name, parts.symbol, unknown=_hidden(name, parts))
+    if parts.cut and found is not None and not found.requirement:
+        return None
     if found is None or not found.removed_in or not moves or (here := symbols(version)) is None:
         return found
     module, _, last = parts.symbol.rpartition(".")
@@ -201,6 +210,24 @@ def _of_unknown_release(
     return replace(found, added_in=added) if found is not None else Direction(name, symbol, added_in=added)
 
 
+def _never_without(found: Direction, releases: Sequence[str], has_near: Has) -> bool:
+    """Whether the releases that lack a name lack the one too that Python names as a slip of it, which the installed
+    one has: so that it is none of them."""
+    lacking = releases[releases.index(found.added_in) - 1 :][:1] if found.added_in in releases else []
+    lacking = [*lacking, *([found.removed_in] if found.removed_in else [])]
+    return bool(lacking) and all(has_near(release) is False for release in lacking)
+
+
+def _hidden(name: str, parts: MessageParts) -> Phrase | Phrases:
+    """Why a name may not be had that is there: `from package import name` swallows an AttributeError of what a lazy
+    package loads for it, and tells of none."""
+    text = (
+        "where {name} lacks {symbol}, it lacks {near} too: loading what holds it failed, "
+        "of which Python tells nothing here, or the installation is incomplete"
+    )
+    return phrase(text, name=name, symbol=parts.symbol, near=parts.near)
+
+
 def _between(name: str, symbol: str, earlier: Sequence[str], seen: Mapping[str, bool | None]) -> Phrase | Phrases:
     """What the releases that were looked at tell where no single one can be named."""
     old = next((one for one in reversed(earlier) if seen.get(one)), None)
@@ -213,9 +240,11 @@ def _between(name: str, symbol: str, earlier: Sequence[str], seen: Mapping[str, 
     return phrase("no release of {name} that was looked at has it", name=name)
 
 
-def _asks_until(at: Frame, found: Direction, known: Mapping[str, str]) -> str:
+def _asks_until(at: Frame, found: Direction, parts: MessageParts, known: Mapping[str, str]) -> str:
     """The first newer release of the asking package in whose file the name is no more; "" where none is known."""
     name, word = distribution(at.package), re.split(r"[.(]", found.symbol.rstrip(")"))[-1]
+    if parts.matter == "missing-module":
+        word = parts.symbol
     try:
         releases = _final(versions(name))
     except ReleaseError:

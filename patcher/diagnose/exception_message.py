@@ -9,8 +9,9 @@ pkg_resources.
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -42,6 +43,8 @@ Matter = Literal[
     "nccl",
     "cuda",
     "cut",
+    "collective",
+    "empty",
     "words",
 ]
 # What says by itself which failure it is; shapes, types and keys do so only with the code that met them.
@@ -60,6 +63,8 @@ TELLING_ALONE: frozenset[Matter] = frozenset(
         ),
     )
 )
+TELLING_WITH_RECORD: frozenset[Matter] = TELLING_ALONE | {"collective"}
+"""What a record's words are made exact by: whose shapes differ, and which two they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +80,10 @@ class MessageParts:
     found: str = ""
     file: str = ""
     """Of the module that lacks a name."""
+    near: str = ""
+    """A name that the module has, which Python takes the missing one for a slip of."""
+    cut: bool = False
+    """Whether the missing name may go on: the log's line ends within it."""
 
     @property
     def package(self) -> str:
@@ -83,11 +92,33 @@ class MessageParts:
 
 
 _BUILT_IN = frozenset({"dict", "list", "tuple", "set", "str", "bytes", "int", "float", "bool", "function", "generator"})
+_VALUES = _BUILT_IN | {"numpy.ndarray", "numpy.float32", "numpy.float64", "numpy.int64", "Tensor", "torch.Tensor"}
+_METHODS: Mapping[str, str] = {
+    name: kind
+    for kind, names in (
+        ("list", "append extend insert"),
+        ("dict", "get items keys setdefault popitem"),
+        ("str", "startswith endswith strip lstrip rstrip lower upper splitlines encode"),
+    )
+    for name in names.split()
+}
+"""What only values of one built-in type are asked for, and no array, tensor or table."""
+
+
+def wanted_type(parts: MessageParts) -> str:
+    """What a value should have been that is asked for what only another type has: `list` for `extend` of an array; ""
+    where that is not known."""
+    if parts.matter != "missing-attribute" or parts.symbol not in _VALUES or not parts.names:
+        return ""
+    wanted = _METHODS.get(parts.names[0], "")
+    return "" if wanted == parts.symbol else wanted
 
 
 def is_of_two_releases(parts: MessageParts) -> bool:
     """Whether failures of this shape most often come of two packages whose releases do not fit: 41 of the 64 in the two
     samples of docs/diagnosis.md do, and 23 are mistakes or settings of the code that asks."""
+    if wanted_type(parts):
+        return False
     if parts.matter in ("missing-attribute", "missing-argument", "unexpected-argument", "too-many-arguments"):
         return parts.symbol not in _BUILT_IN
     return parts.matter == "missing-name" or (parts.matter == "missing-module" and "." in parts.symbol)
@@ -101,8 +132,12 @@ _MODULE, _LAST = rf"'(?P<module>{_DOTTED})'", rf"'(?P<last>{_NAME})'"
 _WANTED = r"(?P<wanted>[<>=!~]=?\s*[\w.*+!-]+(?:\s*,\s*[<>=!~]=?\s*[\w.*+!-]+)*)"
 _FOUND = r"(?P<found>\d[\w.+!-]*\w|\d)"
 _PROJECT = r"(?P<names>[\w.-]+?)"
+_NO_PROJECT = r"(?!(?:capability|device|level|rank|release|size|stage|step|version)s? )"
 _SIZE = r"torch\.Size\([^)]*\)"
 _DTYPE = r"[\w.:]*\w"
+
+# `1 is running collective: CollectiveFingerPrint(SequenceNumber=0, OpType=ALLREDUCE, TensorShape=[3], …`
+_COLLECTIVE = r"\d+ is running collective: \w+\((?:SequenceNumber=\d+, ?)?OpType=\w+(?:, ?TensorShape=\[[\d, ]*\])?"
 
 _SHAPES: tuple[tuple[Matter, str], ...] = (
     (
@@ -128,7 +163,8 @@ _SHAPES: tuple[tuple[Matter, str], ...] = (
     ("version", rf"{_PROJECT}\s*{_WANTED} is required\b.*?but found (?:[\w.-]+?==)?{_FOUND}"),
     ("version", rf"requires {_PROJECT}\s*{_WANTED}.*?, but you have [\w.-]+ {_FOUND}"),
     ("version", rf"\({_PROJECT} {_FOUND} \(.*\), Requirement\.parse\('[\w.-]+?{_WANTED}'\)\)"),
-    ("version", rf"(?<![\w.-])(?!version\b){_PROJECT} {_FOUND} is (?:installed )?(?:but|not)\b.*?{_WANTED}"),
+    # `Cannot use version 2 is not supported …` names no package.
+    ("version", rf"(?<![\w.-]){_NO_PROJECT}{_PROJECT} {_FOUND} is (?:installed )?(?:but|not)\b.*?{_WANTED}"),
     ("config-key", r"Key '(?P<names>[^']+)' is not in struct"),
     (
         "config-key",
@@ -175,6 +211,10 @@ _SHAPES: tuple[tuple[Matter, str], ...] = (
     ("dtype", r"dtypes match, got (?P<wanted>\w+) for the destination and (?P<found>\w+) for the source"),
     ("device", r"found at least two devices, (?P<found>[\w:]+) and (?P<wanted>[\w:]+?)[!.]"),
     ("cuda", r"CUDA (?:driver )?error: (?P<found>.+)"),
+    (
+        "collective",
+        rf"mismatch between collectives on ranks\. Rank (?P<wanted>{_COLLECTIVE}).*? Rank (?P<found>{_COLLECTIVE})",
+    ),
     ("value", r"ValueError: (?P<names>.+) is not in (?:list|deque|tuple)$"),
     ("none", r"unsupported operand type\(s\) for .*'NoneType'|not supported between instances of .*'NoneType'"),
     ("none", r"TypeError: .*\b(?:must be|expected|only concatenate) .*(?:not |got )\"?'?NoneType"),
@@ -261,6 +301,9 @@ def _parts_of(matter: Matter, parts: dict[str, str | None], lines: Sequence[str]
         return (parts.get(name) or "").strip()
 
     symbol = part("symbol") or ".".join(filter(None, (part("module"), part("last"))))
+    if matter == "collective":
+        one, other = (_collective(part(name)) for name in ("wanted", "found"))
+        return MessageParts(matter, wanted=one, found=other)
     several = part("several")
     names = tuple(re.findall(r"'([^']+)'", several)) or tuple(filter(None, (part("names") or several,)))
     # Of a command line, without the values of the options.
@@ -274,7 +317,85 @@ def _parts_of(matter: Matter, parts: dict[str, str | None], lines: Sequence[str]
     if matter == "config-key":
         full = next((key["key"] for line in lines if (key := _FULL_KEY.match(line)) is not None), "")
         names = (full,) if full else names
-    return MessageParts(matter, symbol, names, part("wanted"), part("found"), part("file"))
+    near = _NEAR.search(lines[0]) if lines and matter == "missing-name" and part("module") else None
+    like = f"{part('module')}.{near['name']}" if near is not None else ""
+    return MessageParts(matter, symbol, names, part("wanted"), part("found"), part("file"), like)
+
+
+_NEAR = re.compile(rf"Did you mean: '(?P<name>{_NAME})'")
+_RUNS = re.compile(r"(?P<rank>\d+) .*OpType=(?P<operation>\w+)(?:, ?TensorShape=\[(?P<shape>[^]]*)\])?")
+
+
+def _collective(text: str) -> str:
+    """`rank 1: ALLREDUCE [3]`."""
+    found = _RUNS.match(text)
+    if found is None:
+        return text
+    shape = f" [{found['shape']}]" if found["shape"] is not None else ""
+    return f"rank {found['rank']}: {found['operation']}{shape}"
+
+
+_CUT = re.compile(rf"(?:No module named|cannot import name) '(?P<cut>{_NAME}(?:\.{_NAME})*\.?)(?:\.\.\.|…)?$")
+
+
+def parse_cut_import(line: str, code: str) -> MessageParts | None:
+    """What a line of code tells of a name in which the exception's line ends, as a log's or a title's often does:
+
+      from triton.ops.matmul_perf_model import early_config_prune
+    ModuleNotFoundError: No module named 'triton.o              ▶ triton.ops
+    """
+    found = _CUT.search(line.rstrip())
+    imported = _imports(code) if found is not None else None
+    if found is None or imported is None:
+        return None
+    cut, (module, names) = found["cut"], imported
+    if "No module" in found[0]:
+        if not module.startswith(cut):
+            return None
+        end = module.find(".", len(cut))
+        return MessageParts("missing-module", module[:end] if end >= 0 else module)
+    whole = [name for name in names if name.startswith(cut)]
+    name = whole[0] if len(whole) == 1 else cut
+    return MessageParts("missing-name", f"{module}.{name}", cut=len(whole) != 1)
+
+
+def completed(line: str, parts: MessageParts) -> str:
+    """The line that ends within a name, with the whole of it: as it was, and as others have it who met it too."""
+    module, _, name = parts.symbol.rpartition(".")
+    whole = f"No module named '{parts.symbol}'"
+    if parts.matter == "missing-name":
+        whole = f"cannot import name '{name}' from '{module}'"
+    return _CUT.sub(lambda _: whole, line.rstrip())
+
+
+def _imports(code: str) -> tuple[str, list[str]] | None:
+    """The module of a line of code and the names that are imported from it; none where these follow on other lines."""
+    try:
+        (node,) = ast.parse(re.sub(r"\($", "(_)", code.strip())).body
+    except (SyntaxError, ValueError):
+        return None
+    match node:
+        case ast.ImportFrom(module=str(module), names=names, level=0):
+            return module, [one.name for one in names]
+        case ast.Import(names=[ast.alias(name=module)]):
+            return module, []
+    return None
+
+
+def parse_stopped(line: str, code: str) -> MessageParts | None:
+    """What `next(…)` was to take the first of, where a StopIteration tells that there is none."""
+    if not re.fullmatch(r"StopIteration:?", line.strip()):
+        return None
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, ValueError):
+        return None
+    asked = [
+        ast.unparse(node.args[0])
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "next" and node.args
+    ]
+    return MessageParts("empty", names=(asked[0],)) if len(asked) == 1 else None
 
 
 _ADVICE = (

@@ -16,7 +16,17 @@ from urllib.parse import quote_plus
 
 from patcher.diagnose.diagnosis import Explanation
 from patcher.diagnose.evidence import LogLine, Raised
-from patcher.diagnose.exception_message import MessageParts, own_words, parse_message, remedy_in, to_search_for
+from patcher.diagnose.exception_message import (
+    MessageParts,
+    completed,
+    own_words,
+    parse_cut_import,
+    parse_message,
+    parse_stopped,
+    remedy_in,
+    to_search_for,
+    wanted_type,
+)
 from patcher.diagnose.frame import Frame, distribution, frame_of
 from patcher.diagnose.line_meaning import begins_anew
 from patcher.i18n import Phrase, phrase
@@ -51,10 +61,12 @@ def explain(
     more = takewhile(_is_of_message, lines[1:] if raised is not None and raised.message else ())
     cut = raised is not None and not raised.name and not raised.message
     words = "" if cut else own_words([strip_labels(lines[0]).text, *more], named=not complaint)
-    parts = parse_message(lines) or (MessageParts("words", found=words) if words else None)
     texts = [one.text for one in raised.frames] if raised is not None else []
     # A log that ends within a traceback has the line of code as its place.
-    code = next((text.strip() for text in (*texts, place.text) if frame_of(text) is None), "")
+    code = _code(*texts, place.text)
+    first = strip_labels(lines[0]).text
+    parts = parse_message(lines) or parse_cut_import(lines[0], code) or parse_stopped(first, code)
+    parts = parts or (MessageParts("words", found=words) if words else None)
     if parts is None and code.startswith("assert "):
         parts = MessageParts("claim", names=(_claim(code),))
     if parts is None and raised is not None and raised.name and raised.message == (f"{raised.name}: ",):
@@ -71,9 +83,17 @@ def explain(
         at = frames[-1] if frames else None
     elif parts is not None and parts.matter == "none" and frames and at == frames[-1]:
         parts = replace(parts, symbol=_asked_of(parts, code))
-    caller = next((one for one in reversed(frames) if not one.installed), None)
+    caller = next((one for one in reversed(frames) if not one.installed and not one.path.startswith("<")), None)
     speaking = None if complaint and parts is not None and parts.matter == "words" else at
-    sentence = _sentence(parts, speaking, versions) if parts is not None else None
+    who = _who(speaking, versions)
+    if raised is not None and raised.message and not raised.name and speaking is not None:
+        # The error stands above a traceback that is cut, so frames below the last one may be missing.
+        who = phrase("{who} or what it calls", who=who)
+    sentence = _sentence(parts, who, versions) if parts is not None else None
+    if parts is not None and parts.matter == "claim" and (whence := _called_from(frames)) is not None:
+        text = "{who} asserts {claim}, which does not hold for the call at {place}"
+        claim = ", ".join(parts.names)
+        sentence = phrase(text, who=who, claim=claim, place=whence.shown)
     if sentence is None and not remedy and raised is None:
         return None
     if sentence is None and raised is not None and not raised.name and at is not None:
@@ -83,9 +103,9 @@ def explain(
         sentence = phrase("{name}", name=name)
         if at is not None:
             sentence = phrase("{name}, raised at {place}", name=name, place=at.shown)
-    searched = lines[0]
+    searched = _searched(first, code) or whole_line(lines[0], raised)
     if parts is not None and parts.matter == "cut" and at is not None:
-        searched = f"{parts.names[0]} {at.path}"
+        searched = f"{parts.names[0]} {at.path.replace('/', ' ')}"
     return Explanation(
         sentence,
         parts,
@@ -95,6 +115,39 @@ def explain(
         # As it is written into the link, a secret would no longer look like one where the report is redacted.
         search=_SEARCH + quote_plus(to_search_for(here().text(searched))),
     )
+
+
+def _code(*texts: str) -> str:
+    """The line of code among the lines of a traceback."""
+    return next((text.strip() for text in texts if frame_of(text) is None), "")
+
+
+def whole_line(line: str, raised: Raised | None) -> str:
+    """An exception's line, with the whole of the name in which it ends where the line of code tells it."""
+    code = _code(*(one.text for one in raised.frames)) if raised is not None else ""
+    parts = parse_cut_import(line, code) if code else None
+    return completed(line, parts) if parts is not None else line
+
+
+def _called_from(frames: Sequence[Frame]) -> Frame | None:
+    """The innermost frame of another package than the last one is of; None where all are of one."""
+    last = _top(frames[-1]) if frames else ""
+    return next((one for one in reversed(frames) if last and _top(one) not in ("", last)), None)
+
+
+_PLACEHOLDER = re.compile(r"^(?:\.\.\.|…)/+")
+
+
+def _top(at: Frame) -> str:
+    """The top-level module that a frame is of, also of a cut path, `.../loss/cce.py`; "" where it is unknown."""
+    cut = _PLACEHOLDER.sub("", at.path)
+    return at.package or (cut.partition("/")[0] if cut != at.path and "/" in cut else "")
+
+
+def _searched(line: str, code: str) -> str:
+    """What is looked for where an exception has no message: its name and the code that raised it."""
+    bare = re.fullmatch(r"\s*(?P<name>[\w.]+):?\s*", line)
+    return f"{bare['name']} {code.removeprefix('assert ')}" if bare is not None and code else ""
 
 
 def _is_of_message(line: str) -> bool:
@@ -152,8 +205,7 @@ def _owner(module: str, versions: Mapping[str, str]) -> str:
     return f"{name} {versions.get(name, '')}".strip()
 
 
-def _sentence(parts: MessageParts, at: Frame | None, versions: Mapping[str, str]) -> Phrase | None:
-    who = _who(at, versions)
+def _sentence(parts: MessageParts, who: Phrase, versions: Mapping[str, str]) -> Phrase | None:
     names = ", ".join(parts.names)
     match parts.matter:
         case "missing-name":
@@ -164,6 +216,9 @@ def _sentence(parts: MessageParts, at: Frame | None, versions: Mapping[str, str]
         case "missing-module":
             text = "{who} imports {module}, which {owner} does not have"
             return phrase(text, who=who, module=parts.symbol, owner=_owner(parts.package, versions))
+        case "missing-attribute" if wanted := wanted_type(parts):
+            text = "{who} expects a {wanted}, which has {name}, and is given a value of type {kind}"
+            return phrase(text, who=who, wanted=wanted, name=names, kind=parts.symbol)
         case "missing-attribute":
             text = "{who} asks an object of {kind} for {name}, which it does not have"
             return phrase(text, who=who, kind=parts.symbol, name=names)
@@ -199,6 +254,10 @@ def _sentence(parts: MessageParts, at: Frame | None, versions: Mapping[str, str]
             return phrase("{who} looks for {path}, which is not there", who=who, path=names)
         case "undefined-name":
             return phrase("{who} uses {name}, which nothing has defined there", who=who, name=names)
+        case "collective":
+            return phrase("at the same point, {one}, and {other}", one=parts.wanted, other=parts.found)
+        case "empty":
+            return phrase("{who} takes the first of {name}, which has none", who=who, name=names)
         case "claim":
             return phrase("{who} asserts {claim}, which does not hold", who=who, claim=names)
         case "none" if names and parts.symbol:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 from patcher.diagnose.diagnosis import Diagnosis, Finding, Role, Verdict
 from patcher.diagnose.evidence import Evidence, Hit, LogLine, Nature, Raised
-from patcher.diagnose.exception_message import TELLING_ALONE
-from patcher.diagnose.explaining import explain
+from patcher.diagnose.exception_message import TELLING_WITH_RECORD
+from patcher.diagnose.explaining import explain, whole_line
 from patcher.diagnose.fixes import FixContext, fixes_for, versions_allow
 from patcher.diagnose.frame import frame_of
 from patcher.diagnose.known_issues import KnownIssue, known_issues
@@ -39,6 +39,8 @@ _STOOD = 300
 ten times what the configuration takes, and more than most phases before the first step do."""
 _GENERIC = 0.5
 """Added for a record of many causes: after a specific one, before an exception that no record covers."""
+_WARNED = 0.4
+"""At best, for what a program only warns of: it mostly did without, and it is the cause where no other is."""
 _SURVIVED = 1.5
 """Added where the run went on for a while."""
 # A trainer that catches an exception goes on with other lines; one that dies says nothing of interest after it.
@@ -136,6 +138,8 @@ def _candidate_of_hit(hit: Hit, seen: set[str], evidence: Evidence, first_raised
     raised = _raised_at(hit.start, evidence)
     # `WARNING … Traceback …`: what tried it did without. Such a line may still be all that a run has left.
     rank = max(rank, _ASIDE) if hit.aside or (raised is not None and raised.handled) else rank
+    if all(strip_labels(place.text).level in ("DEBUG", "INFO", "WARNING") for place in (hit.start, hit.last)):
+        rank = max(rank, _WARNED)
     rank += _SURVIVED if survived and rank < _SURVIVED else 0
     return Candidate(rank, hit.start, hit.count, survived, symptom, hit.phase, hit.around, hit.weight, raised)
 
@@ -383,7 +387,7 @@ def _finding_of_candidate(one: Candidate, role: Role, context: FixContext) -> Fi
     explanation = explain(one.place, raised, context.versions, below, complaint) if role == "root" else None
     if explanation is not None and not unknown:
         # A record says what is known of it; the exception adds only who asks for what.
-        telling = explanation.parts is not None and explanation.parts.matter in TELLING_ALONE
+        telling = explanation.parts is not None and explanation.parts.matter in TELLING_WITH_RECORD
         explanation = replace(explanation, remedy="", search="") if telling else None
     threads = _threads(one) if role == "root" else ()
     return Finding(one.symptom, role, one.place, one.count, fixes, explanation, threads)
@@ -394,7 +398,7 @@ def _threads(one: Candidate) -> tuple[KnownIssue, ...]:
     raised = one.raised
     frames = [frame_of(place.text) for place in raised.frames] if raised is not None else []
     line = raised.message[0] if raised is not None and raised.message else one.place.text
-    return known_issues(line, [frame.path for frame in frames if frame is not None])
+    return known_issues(whole_line(line, raised), [frame.path for frame in frames if frame is not None])
 
 
 def _findings_of_metrics(

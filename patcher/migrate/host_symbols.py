@@ -143,7 +143,7 @@ class _KeptAnswers:
 
     def __init__(self, whose: str) -> None:
         key = sha256(f"{whose}\n{_reader_stamp()}".encode()).hexdigest()[:24]
-        self._file = cache_root(None) / "answers" / f"{key}.json"
+        self._file = cache_root() / "answers" / f"{key}.json"
         self._known: dict[str, bool | None] = {}
         try:
             known = parse_json(files.read(self._file, files.SETTINGS_BYTES))

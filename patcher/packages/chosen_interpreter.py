@@ -1,10 +1,14 @@
-"""Which interpreter counts, and which folders it imports from, read off the files where the layout is known."""
+"""Which interpreter counts: --python, `python` of uky-patch.toml, $VIRTUAL_ENV, $CONDA_PREFIX, or the running one.
+
+Where it imports from is read off its files where their layout is known. Only else is it run, and one that the tree
+names only if the user trusts the tree.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -12,7 +16,7 @@ from patcher.errors import EnvironmentProbeError, RecordError
 from patcher.i18n import Phrases
 from patcher.i18n import phrase as sentence
 from patcher.i18n.codec import decode
-from patcher.messages import Message, phrase
+from patcher.messages import phrase
 from patcher.packages.agent.interpreter import ASK_SECONDS, Interpreter, Unusable, executable, read, running
 
 ChosenBy = Literal["option", "settings", "activation", "default"]
@@ -56,10 +60,13 @@ def find_interpreter(python: Path | None, named: NamedPython | None = None) -> t
             passed = "${variable} is {value}, which is passed over: {why}"
             problems.append(phrase(passed, variable=variable, value=value, why=error.title))
             continue
-        notes = (phrase("the environment is that of ${variable}", variable=variable),)
-        return _with(found, tuple(problems), notes), "activation"
-    notes = (phrase("the environment is the one that uky-patch itself runs in"),)
-    return _with(running(), tuple(problems), notes), "default"
+        note = phrase("the environment is that of ${variable}", variable=variable)
+        chosen: ChosenBy = "activation"
+        break
+    else:
+        found, chosen = running(), "default"
+        note = phrase("the environment is the one that uky-patch itself runs in")
+    return replace(found, problems=(*problems, *found.problems), notes=(*found.notes, note)), chosen
 
 
 def _as_named(named: NamedPython) -> Interpreter:
@@ -76,12 +83,6 @@ def _as_named(named: NamedPython) -> Interpreter:
             cause=Phrases((decode(error.title), decode(error.cause)), ": "),
             advice=sentence("Write the path of the interpreter that trains there, or name it with --python."),
         ) from error
-
-
-def _with(found: Interpreter, problems: tuple[Message, ...], notes: tuple[Message, ...]) -> Interpreter:
-    return Interpreter(
-        found.python, found.version, found.site, found.extra, problems + found.problems, found.notes + notes
-    )
 
 
 def _read(given: Path) -> Interpreter:

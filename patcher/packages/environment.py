@@ -1,4 +1,7 @@
-"""What is installed under an interpreter, found out without importing any of it; verl is the tree's own."""
+"""What is installed under an interpreter, found out without importing any of it; verl is the tree's own.
+
+`assume` puts versions in the place of what is there, for a machine that is elsewhere; `none` is an absent package.
+"""
 
 from __future__ import annotations
 
@@ -42,8 +45,6 @@ class Environment:
 
 ABSENT = "none"
 """What `assume` gives for a package that is to count as not installed."""
-
-
 TRAINS = ("vllm", "torch")
 """What an environment that trains has one of at least; one that another engine generates in has no vllm."""
 
@@ -67,18 +68,21 @@ def probe(
     problems, notes = [decode(message) for message in odd], [decode(message) for message in interpreter.notes]
     if root is not None and "verl" not in given:
         problems += _take_tree(root, packages)
-    for name, version in given.items():
-        packages.pop(name, None)
-        if version != ABSENT:
-            packages[name] = Installed(name, version, None, None, "assumed")
-    known = True
+    packages, known = with_assumed(packages, given)
     # A laptop without vllm and torch is no environment that trains, unless the user names it.
-    if not any(name in packages or name in given for name in TRAINS):
-        known = chosen_by in ("option", "settings")
-        if known:
-            notes.append(phrase("neither vllm nor torch is installed under {python}", python=interpreter.python))
-    ordered = {name: packages[name] for name in NAMES if name in packages}
-    return Environment(interpreter.python, ordered, tuple(problems), tuple(notes), chosen_by, known)
+    if not known and chosen_by in ("option", "settings"):
+        known = True
+        notes.append(phrase("neither vllm nor torch is installed under {python}", python=interpreter.python))
+    return Environment(interpreter.python, packages, tuple(problems), tuple(notes), chosen_by, known)
+
+
+def with_assumed(packages: Mapping[str, Installed], given: Mapping[str, str]) -> tuple[dict[str, Installed], bool]:
+    """The packages with assumed versions, in the order of `NAMES`; and whether they have, or are told, what trains."""
+    found = {name: package for name, package in packages.items() if name not in given}
+    there = {name: version for name, version in given.items() if version != ABSENT}
+    found |= {name: Installed(name, version, None, None, "assumed") for name, version in there.items()}
+    ordered = {name: found[name] for name in NAMES if name in found}
+    return ordered, any(name in found or name in given for name in TRAINS)
 
 
 def assumed(given: Mapping[str, str]) -> dict[str, str]:

@@ -1,4 +1,8 @@
-"""Which versions a file asks for: requirements, freeze lists, pyproject.toml, a uv lock, `[pins]`, setup.py."""
+"""Which versions a file asks for: requirements, freeze lists, pyproject.toml, a uv lock, `[pins]`, setup.py.
+
+vllm>=0.12,<0.14; python_version >= "3.10"          {"vllm": "<0.14,>=0.12"}
+-e git+https://…/verl#egg=verl                      {"verl": "@"}, installed and not told in which version
+"""
 
 from __future__ import annotations
 
@@ -81,6 +85,7 @@ def _broken(place: object, why: Phrase) -> UsageError:
 
 
 def _of_toml(text: str, file: Path) -> dict[str, str]:
+    """Of a `[pins]` table, a lock of uv or poetry, or a pyproject.toml, told apart by their tables."""
     from patcher.tables.mistakes import Mistake
     from patcher.tables.toml import decode
 

@@ -1,11 +1,18 @@
-"""Whether a version satisfies a specifier, where the version may be a nightly or a fork's development version."""
+"""Whether a version satisfies a specifier (a version range), where it may be a nightly or a fork's development version.
+
+0.12.1          >=0.12,<0.14        Yes
+0.9.2.dev12     >=0.9.2             Yes, of vLLM: a nightly counts as the release it leads to
+0.8.0.dev0      >=0.8               Undecided, of verl: its files may be those of 0.7, of 0.8 or of 0.9
+"""
 
 from __future__ import annotations
 
+import operator
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from patcher.i18n import Phrase, phrase
 
@@ -17,9 +24,12 @@ Kind: TypeAlias = Literal["dependency", "tree"]
 """`tree` is verl's own version, as a fork's files state it; `dependency` is anything that is installed."""
 
 _BEYOND = 999_999
-"""A last part that is higher than that of any release."""
+"""A last part that is higher than that of any release. Set by hand."""
 _PLAIN_VERSION = re.compile(r"(\d+(?:\.\d+)*)(?:\+[a-z0-9.]+)?")
 _PLAIN_CLAUSE = re.compile(r"(>=|<=|==|!=|<|>)\s*(\d+(?:\.\d+)*)")
+_COMPARE: Mapping[str, Callable[[Any, Any], bool]] = {
+    ">=": operator.ge, "<=": operator.le, "==": operator.eq, "!=": operator.ne, "<": operator.lt, ">": operator.gt,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,30 +111,15 @@ def _plainly(version: str, specifier: str) -> bool | None:
     clauses = [_PLAIN_CLAUSE.fullmatch(clause.strip()) for clause in specifier.split(",")]
     if found is None or not all(clauses):
         return None
-    return all(_compare(_numbers(found[1]), clause[1], _numbers(clause[2])) for clause in clauses if clause)
+    return all(_COMPARE[clause[1]](_numbers(found[1]), _numbers(clause[2])) for clause in clauses if clause)
 
 
 def _numbers(release: str) -> tuple[int, ...]:
+    """The numbers of a release, without zeros at the end: 0.7.0 and 0.7 are the same."""
     numbers = [int(part) for part in release.split(".")]
     while numbers and numbers[-1] == 0:
         numbers.pop()
     return tuple(numbers)
-
-
-def _compare(left: tuple[int, ...], operator: str, right: tuple[int, ...]) -> bool:
-    match operator:
-        case ">=":
-            return left >= right
-        case "<=":
-            return left <= right
-        case ">":
-            return left > right
-        case "<":
-            return left < right
-        case "==":
-            return left == right
-        case _:
-            return left != right
 
 
 @lru_cache(maxsize=512)
@@ -161,11 +156,8 @@ def _just_below(version: Version) -> Version:
     """A version below `version` and above every release before it: 0.6.999999 for 0.7.0."""
     from packaging.version import Version
 
-    parts = list(version.release)
-    while len(parts) > 1 and parts[-1] == 0:
-        parts.pop()
-    parts = [*parts[:-1], max(parts[-1] - 1, 0), _BEYOND]
-    return Version(".".join(map(str, parts)))
+    *parts, last = _numbers(".".join(map(str, version.release))) or (0,)
+    return Version(".".join(map(str, (*parts, max(last - 1, 0), _BEYOND))))
 
 
 def _first_of(version: Version) -> Version:

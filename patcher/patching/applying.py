@@ -57,6 +57,7 @@ class Order:
 
     @property
     def tampering(self) -> Tampering:
+        """What becomes of patched files that somebody has edited since: see `read_snapshot`."""
         return "merge" if self.merge else "refuse"
 
 
@@ -213,6 +214,7 @@ def keep_other_release(session: Session, found: TreeSnapshot) -> str:
 def apply_result(
     planned: Plan, found: TreeSnapshot, todo: tuple[Change, ...], account: Account | None = None
 ) -> ApplyResult:
+    """The plan as the result of a run that has written nothing yet; `todo`: the files that it changes."""
     before = {change.path: found.situation.files[change.path].current or "" for change in todo}
     changed = frozenset(outcome.id for outcome in planned.pending)
     paths = tuple(change.path for change in todo)

@@ -71,8 +71,7 @@ class ForkState:
     def basis(self) -> str:
         """A hash over all of it but `applied`: the ledger need not go with the fork."""
         records = [[one.record.id, one.record.source, one.in_tree] for one in (*self.own, *self.shipped)]
-        marks = [[mark.file, mark.line] for mark in self.unrecorded]
-        parts = [self.verl, records, marks, dict(self.pins), [astuple(host) for host in self.hosts]]
+        parts = [self.verl, records, self.unrecorded, dict(self.pins), [astuple(host) for host in self.hosts]]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 

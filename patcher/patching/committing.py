@@ -1,4 +1,8 @@
-"""Git around an apply: whose changes are in the way, and one commit a record."""
+"""Git around `apply --commit`: one commit for each record, together with the files, or neither.
+
+What an earlier run has written and could not commit, as it was killed in between, is noted (`patcher.git.owed`); the
+next `apply --commit` commits it.
+"""
 
 from __future__ import annotations
 
@@ -60,6 +64,8 @@ def commit_steps(
             and uncommitted. The next run commits them.
     """
     with contextlib.ExitStack() as held:
+        # All that git can refuse is asked of it first, and the branch is locked. Then it is noted what is owed to git,
+        # should this process be killed; then the files change; then the branch moves.
         with _retitled(phrase("{root}: cannot be committed, so nothing was written", root=place.root)):
             require_ready(place)
             stored = store(place, tuple(steps))

@@ -1,4 +1,4 @@
-"""Records that are left out from now on: `disable` in uky-patch.toml."""
+"""Records that are left out from now on: `apply --skip ID --remember` writes them into `disable` of uky-patch.toml."""
 
 from __future__ import annotations
 

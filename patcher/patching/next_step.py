@@ -46,9 +46,7 @@ def after_status(session: Session, status: RecordsStatus) -> NextStep | None:
 
 
 def after_preview(session: Session, order: Order, done: ApplyResult) -> NextStep | None:
-    """The apply that writes what a dry run has shown."""
-    if done.failed:
-        return after_failure(session, order, done.plan.outcomes)
+    """The apply that writes what a dry run without failures has shown; None where it would write nothing."""
     if not (done.would_change or done.pre_images.stale or done.taken_over):
         return None
     return _writing(session, order, done)
@@ -149,7 +147,7 @@ def _without_failing(session: Session, order: Order) -> tuple[Order, ApplyResult
     """The same order without the records that cannot be applied, nor those that cannot without these; None for none."""
     from patcher.patching.applying import preview
 
-    for _ in session.records:
+    for _ in session.records:  # Each round leaves out what failed, without which another record may fail next.
         done = preview(session, order)
         if not done.failed:
             return order, done

@@ -1,4 +1,4 @@
-"""The result of an apply or a revert."""
+"""The result of an apply, a revert, a dry run or an adopt, as a value; `patcher.report.apply_result` shows it."""
 
 from __future__ import annotations
 
@@ -30,11 +30,10 @@ class ApplyResult:
     """Where changed files went that a forced revert replaced."""
     taken_over: tuple[str, ...] = ()
     """Patched files that people changed since, whose changes stay."""
-
     pre_images: PreImages = field(default_factory=PreImages)
     """Remarks about the ledger and the pre-images, as they were before."""
     settings: tuple[str, ...] = ()
-    """uky-patch.toml before and after, where records are left out from now on."""
+    """uky-patch.toml before and after, where records are left out from now on: `apply --skip ID --remember`."""
     aside: str = ""
     """Where the pre-images of another release went."""
     untried: Untried | None = None

@@ -1,4 +1,8 @@
-"""Revert: what stays is replayed as it was applied; the rest is the pre-image again, byte for byte."""
+"""Revert: take records out. Of all records, each file is its pre-image (the original) again, byte for byte.
+
+Of some, the others are replayed on the pre-images as they were applied; where one of these builds on a record that is
+to go, that is a conflict, and nothing is written.
+"""
 
 from __future__ import annotations
 

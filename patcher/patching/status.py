@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from patcher import __version__
 from patcher.plan.outcome import FIELDS, SETTLED, Kind, Plan, RecordOutcome
@@ -31,8 +31,7 @@ _HOLDS: frozenset[Kind] = frozenset({"adopted", "applied", "pending", "resolved"
 """Outcomes of records that may account for a marker without an id: some of their places were edited by hand."""
 
 
-@dataclass(frozen=True, slots=True)
-class MarkedLine:
+class MarkedLine(NamedTuple):
     """A marked line, counted from 1."""
 
     file: str
@@ -70,12 +69,8 @@ def _read_status(session: Session, account: Account) -> RecordsStatus:
     known = {outcome.id for outcome in outcomes} | set(ledger.records)
     seen = ledger.basis["files"] if noted else ()
     marks = _marks_in_tree(session, known, outcomes, but=seen)
-    every = sorted({*marks, *(noted.unrecorded if noted else ())}, key=_place)
+    every = sorted({*marks, *(noted.unrecorded if noted else ())})
     return RecordsStatus(outcomes, tuple(every), about, ledger)
-
-
-def _place(mark: MarkedLine) -> tuple[str, int]:
-    return mark.file, mark.line
 
 
 def _from_plan(session: Session, ledger: Ledger) -> tuple[Plan, TreeSnapshot]:
@@ -92,12 +87,12 @@ def note(session: Session, plan: Plan, shas: Mapping[str, str], texts: Mapping[s
     `texts` is what the files will hold once the plan is written.
     """
     known = {outcome.id for outcome in plan.outcomes}
-    marks = _marks_in_texts(session, texts, known, plan.outcomes)
+    marks = [m for path, text in texts.items() for m in _marks_in_text(session, path, text, known, plan.outcomes)]
     return {
         "key": _key(session),
         "files": dict(shas),
         "outcomes": [outcome.packed() for outcome in plan.outcomes],
-        "marks": [[mark.file, mark.line] for mark in marks],
+        "marks": [list(mark) for mark in marks],
     }
 
 
@@ -116,7 +111,10 @@ def _from_note(session: Session, ledger: Ledger) -> RecordsStatus | None:
 
 
 def _may_change_unseen(session: Session) -> bool:
-    """Whether a package's symbols can change while its version stays: an editable install, or one without metadata."""
+    """Whether a package's symbols can change while its version stays: an editable install, or one without metadata.
+
+    Then the note is stale without a trace, and the record's `has` and `lacks` are looked up again.
+    """
     packages = session.environment.packages
     return any(item.origin in ("editable", "folder") for name, item in packages.items() if name != "verl")
 
@@ -139,6 +137,7 @@ def _marks_in_tree(
 ) -> tuple[MarkedLine, ...]:
     """Markers that no record accounts for, in all files but some."""
     word = session.config.marker
+    # Few files have a marker; the bytes are looked for before a file is decoded and its comments are read.
     needles = {word.encode(), word.lower().encode(), word.upper().encode()}
     found: list[MarkedLine] = []
     for file in session.tree.text_files():
@@ -148,13 +147,6 @@ def _marks_in_tree(
         if any(needle in content for needle in needles):
             found += _marks_in_text(session, file.path, content.decode("utf-8", "replace"), known, outcomes)
     return tuple(found)
-
-
-def _marks_in_texts(
-    session: Session, texts: Mapping[str, str], known: Collection[str], outcomes: Sequence[RecordOutcome]
-) -> tuple[MarkedLine, ...]:
-    """The same for texts that are about to be written, or stand as they are."""
-    return tuple(mark for path, text in texts.items() for mark in _marks_in_text(session, path, text, known, outcomes))
 
 
 def _marks_in_text(

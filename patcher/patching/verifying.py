@@ -1,4 +1,7 @@
-"""Checks with a verdict each. The lowest level needs the tree alone: markers, hashes, and no edit left to make."""
+"""What `verify` checks first, the level `markers`: a check for each record, for each patched file, and for what is odd.
+
+It needs the tree alone: no edit is left to make, the files' hashes are those of the ledger, each record has its marker.
+"""
 
 from __future__ import annotations
 
@@ -97,24 +100,22 @@ def _record_check(outcome: RecordOutcome, seconds: float, by_hand: str) -> Check
 
 
 def _file_check(session: Session, path: str, entry: PatchedFile, fix: str) -> Check:
+    """A patched file: is it there, as it was written, and with a marker of each record?"""
     started = time.monotonic()
+    status, text = _state_of(session, path, entry)
+    fix = fix if status == "fail" else ""
+    return Check(f"file {path}", "markers", status, time.monotonic() - started, text, fix)
+
+
+def _state_of(session: Session, path: str, entry: PatchedFile) -> tuple[Status, Phrase]:
     source = session.tree.read(path)
-    name = f"file {path}"
     if source is None:
-        return _timed(name, "fail", phrase("is not in this tree"), fix, started)
+        return "fail", phrase("is not in this tree")
     if source.sha256 != entry.patched:
-        text = phrase("changed since its records were applied")
-        return _timed(name, "fail", text, fix, started)
+        return "fail", phrase("changed since its records were applied")
     from patcher.rewrite import markers
 
     there = {marker.record for marker in markers(source.content.decode("utf-8", "replace"), session.config.marker)}
-    lost = [record for record in entry.records if record not in there]
-    if lost:
-        return _timed(name, "warn", phrase("no line is marked for {records}", records=", ".join(lost)), "", started)
-    return _timed(
-        name, "ok", phrase("hash and markers of {count} {count:record|records}", count=len(entry.records)), "", started
-    )
-
-
-def _timed(name: str, status: Status, detail: Phrase, fix: str, started: float) -> Check:
-    return Check(name, "markers", status, time.monotonic() - started, detail, fix)
+    if lost := [record for record in entry.records if record not in there]:
+        return "warn", phrase("no line is marked for {records}", records=", ".join(lost))
+    return "ok", phrase("hash and markers of {count} {count:record|records}", count=len(entry.records))

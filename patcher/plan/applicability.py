@@ -1,4 +1,12 @@
-"""Is a record needed here? Versions first; the installed package's own symbols where a version says little."""
+"""Is a record needed for what is installed? Its `[when]`, held to the versions and symbols of this environment.
+
+    [when]                              vllm 0.20.2                     yes
+    vllm = ">=0.12"                     vllm 0.11.0                     no
+    lacks = ["vllm.utils.Parser"]       vllm 0.20.2, which has Parser   no
+                                        vllm not installed              unknown
+
+Versions come first; of a nightly or pre-release, whose version says little, the package's own symbols decide.
+"""
 
 from __future__ import annotations
 
@@ -94,6 +102,7 @@ def _verdict(name: str, version: str, specifier: str, newest: str | None) -> Ver
         return found
     if not isinstance(satisfies(version, f">{newest}", kind=kind), Yes):
         return found
+    # A shipped `vllm = ">=0.12,<0.25"` was tried up to 0.24. Of 0.25 it does not know whether the break is still there.
     text = "{name} {version} is newer than {newest}, the last that records were tried on"
     return Undecided(phrase(text, name=name, version=version, newest=newest))
 

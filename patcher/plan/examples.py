@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import libcst as cst
 
 from patcher.plan.replay import Workspace
 from patcher.records.model import Example, Record
-from patcher.rewrite.edits import Edit, Mark, TextEdit
+from patcher.rewrite.edits import Edit, Mark, MarkStyle, TextEdit
 from patcher.rewrite.locating import locate
 from patcher.rewrite.names import aliases
 from patcher.rewrite.outcome import AlreadyDone, AnchorMissing, Unparseable
@@ -48,11 +49,11 @@ def examples(
         found.append(Example(f"as in verl {verl}", before, after, file=named))
         if not others:
             continue
-        clean = _without_markers(_made(record, file, before, word, clean=True) or "", record.id, word)
+        clean = _made(replace(record, style=None), file, before, word, "unmarked")
         # What the record made, without its marks, must be recognised as done.
-        if clean and _is_left(record, file, clean, word):
+        if clean and all(isinstance(one, AlreadyDone) for one in _outcomes(record, file, clean, word)):
             found.append(Example("done already", clean, file=named))
-        if _is_missing(record, file, "import os\n", word):
+        if any(isinstance(one, AnchorMissing) for one in _outcomes(record, file, "import os\n", word)):
             found.append(Example("no such place", "import os\n", fails="anchor-missing", file=named))
     return tuple(found)
 
@@ -131,23 +132,13 @@ def _lines(code: Source, statement: cst.CSTNode, indent: str) -> list[str]:
     return [*lines, *([f"{indent}{_STEP}pass"] if header else [])]
 
 
-def _made(record: Record, file: str, source: str, word: str, *, clean: bool = False) -> str | None:
-    workspace = Workspace.of({file: source}, {}, word, "clean" if clean else "comment")
-    done = workspace.replay(record, lambda edit: edit.file == file)
-    return workspace.texts[file] if done.made else None
+def _made(record: Record, file: str, source: str, word: str, style: MarkStyle = "comment") -> str | None:
+    """What the record makes of a text; None where its edits do not all land."""
+    workspace = Workspace({file: source}, word, style)
+    return workspace.texts[file] if workspace.replay(record, lambda edit: edit.file == file).made else None
 
 
-def _is_left(record: Record, file: str, source: str, word: str) -> bool:
-    workspace = Workspace.of({file: source}, {}, word, "comment")
-    done = workspace.replay(record, lambda edit: edit.file == file)
-    return workspace.texts[file] == source and all(isinstance(result.outcome, AlreadyDone) for result in done.results)
-
-
-def _is_missing(record: Record, file: str, source: str, word: str) -> bool:
-    workspace = Workspace.of({file: source}, {}, word, "comment")
-    done = workspace.replay(record, lambda edit: edit.file == file)
-    return any(isinstance(result.outcome, AnchorMissing) for result in done.results)
-
-
-def _without_markers(text: str, record: str, word: str) -> str:
-    return "".join(line.replace(f"  # {word}[{record}]", "") for line in text.splitlines(keepends=True))
+def _outcomes(record: Record, file: str, source: str, word: str) -> list[object]:
+    """What comes of each of the record's edits on a text."""
+    done = Workspace({file: source}, word, "comment").replay(record, lambda edit: edit.file == file)
+    return [result.outcome for result in done.results]

@@ -1,4 +1,7 @@
-"""What a plan is made from besides the records: what is wanted, what is installed, and the tree's texts."""
+"""What a plan is made from besides the records: what is wanted, what is installed, and the tree's texts.
+
+`Request.wants` decides from --tag, --skip, ids, `enable` and `disable`; `belongs` which edits are for this verl.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from patcher.packages import Environment
-from patcher.packages.versions import No, Undecided, is_prerelease, satisfies
+from patcher.packages.versions import No, Undecided, satisfies
 from patcher.plan.applicability import SymbolLookup
 from patcher.plan.outcome import Applied, FileState, Remaining
 from patcher.plan.own_imports import TreeLookup
@@ -82,14 +85,14 @@ def belongs(verl: str) -> EditFilter:
     return decide
 
 
-def lies_between(verl: str) -> bool:
-    return is_prerelease(verl)
-
-
 def workspace_of(inputs: PlanInputs) -> Workspace:
-    texts = {path: state.base for path, state in inputs.files.items() if state.base is not None}
-    problems = {path: state.problem for path, state in inputs.files.items() if state.problem}
-    shown = {path: state.current for path, state in inputs.files.items() if state.current is not None}
-    return Workspace.of(
-        texts, problems, inputs.word, inputs.style, shown=shown, unused=inputs.unused, tree_has=inputs.tree_has
+    """The files' texts without any record, on which the records are replayed."""
+    return Workspace(
+        {path: state.base for path, state in inputs.files.items() if state.base is not None},
+        inputs.word,
+        inputs.style,
+        problems={path: state.problem for path, state in inputs.files.items() if state.problem},
+        shown={path: state.current for path, state in inputs.files.items() if state.current is not None},
+        unused=inputs.unused,
+        tree_has=inputs.tree_has,
     )

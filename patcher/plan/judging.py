@@ -1,4 +1,8 @@
-"""What came of a record's edits -> its outcome."""
+"""What came of a record's edits -> its outcome: pending, adopted, resolved, not needed, or why it cannot be applied.
+
+Of several edits that failed the worst decides, by `_SEVERITY`. An edit without an anchor is no failure where it may be
+for another release of verl, or where the fork provably uses nothing of what it changes (`excused` of `replay`).
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from patcher.i18n import Phrases, phrase
+from patcher.packages.versions import is_prerelease
 from patcher.plan.applicability import Applicability
-from patcher.plan.inputs import PlanInputs, lies_between
+from patcher.plan.inputs import PlanInputs
 from patcher.plan.outcome import Applied, Kind, RecordOutcome, Spot
 from patcher.plan.own_imports import AbsentImport
 from patcher.plan.replay import EditResult, Missing, Replayed, excused
@@ -28,6 +33,7 @@ from patcher.rewrite.outcome import (
 def outcome_of(
     record: Record, done: Replayed, needed: Applicability, inputs: PlanInputs, known: Applied | None
 ) -> RecordOutcome:
+    """The outcome of a record after its edits were tried. `known`: what the ledger has of it, if it is applied."""
     tampered = [result for result in done.results if inputs.files[result.edit.file].tampered]
     if known is not None and tampered:
         return tampered_outcome(RecordOutcome(record.id, "pending", phrase(""), known.files), tampered[0].edit.file)
@@ -48,13 +54,11 @@ def outcome_of(
         return _by_hand(record, done, inputs, spots)
     elsewhere = not blamed and not _unused(done)
     nowhere = not any(map(_is_at_home, done.results))
+    # No file has what the record is about, and no version told that it must: the record is for another release.
     if nowhere and (elsewhere or (needed.answer == "maybe" and all(map(_is_absent, left)))):
-        text = "verl {verl} lies between releases, so its files decide: no such place here"
-        if not lies_between(inputs.verl):
-            text = (
-                "this version is newer than any that the record was tried on, so the files decide: no such place here"
-            )
-        detail = phrase(text, verl=inputs.verl)
+        between = "verl {verl} lies between releases, so its files decide: no such place here"
+        newer = "this version is newer than any that the record was tried on, so the files decide: no such place here"
+        detail = phrase(between if is_prerelease(inputs.verl) else newer, verl=inputs.verl)
         return RecordOutcome(record.id, "not-needed", detail, record.files, nearest=_nearest_by_file(left))
     if not blamed:
         detail = phrase("this fork handles it in its own way: what the record changes is used nowhere in it")
@@ -88,8 +92,9 @@ def _is_absent(result: EditResult) -> bool:
 
 
 def _by_hand(record: Record, done: Replayed, inputs: PlanInputs, spots: tuple[Spot, ...]) -> RecordOutcome:
+    """Of a record whose places are all made: adopted or resolved; drifted where `check` still finds what it repairs."""
     marked = any(isinstance(result.outcome, AlreadyDone) and result.outcome.marked for result in done.results)
-    claimed = "verl" in record.when.versions and not lies_between(inputs.verl)
+    claimed = "verl" in record.when.versions and not is_prerelease(inputs.verl)
     files = tuple(dict.fromkeys(spot.file for spot in spots))
     left = (inputs.remaining(record) if inputs.remaining is not None else None) or ()
     # A recipe of the fork may have its own copy of what the fork has mended in the files that the record is about.
@@ -110,9 +115,10 @@ def _by_hand(record: Record, done: Replayed, inputs: PlanInputs, spots: tuple[Sp
 
 
 def _failure(record: Record, blamed: Sequence[EditResult]) -> RecordOutcome:
+    """The outcome of a record that cannot be applied, by the worst of its failed edits."""
     worst = min(blamed, key=lambda result: _SEVERITY.index(_kind(result)))
     file, kind = worst.edit.file, _kind(worst)
-    nearest = _nearest_by_file(blamed)
+    spots: tuple[Spot, ...] = ()
     match worst.outcome:
         case AnchorMissing(expected, found):
             detail = phrase(
@@ -121,7 +127,6 @@ def _failure(record: Record, blamed: Sequence[EditResult]) -> RecordOutcome:
                 expected=expected,
                 found=found,
             )
-            spots: tuple[Spot, ...] = ()
         case AnchorAmbiguous(expected, lines):
             detail = phrase(
                 "{file}: expected {expected} {expected:place|places}, found {found} (lines {lines})",
@@ -152,13 +157,11 @@ def _failure(record: Record, blamed: Sequence[EditResult]) -> RecordOutcome:
             spots = (Spot(file, line),)
         case Missing():
             detail = phrase("{file} is not in this tree", file=file)
-            spots = ()
         case AbsentImport(_, name):
             detail = phrase("{file}: it would import {name}, which this tree does not have", file=file, name=name)
-            spots = ()
         case _:
             raise AssertionError(worst)
-    return RecordOutcome(record.id, kind, detail, record.files, spots, nearest=nearest)
+    return RecordOutcome(record.id, kind, detail, record.files, spots, nearest=_nearest_by_file(blamed))
 
 
 _SEVERITY: tuple[Kind, ...] = ("unparseable", "missing-file", "conflict", "ambiguous", "drifted")
@@ -195,5 +198,6 @@ def _lines(result: EditResult) -> tuple[int, ...]:
 
 
 def tampered_outcome(outcome: RecordOutcome, file: str) -> RecordOutcome:
+    """The outcome of an applied record where somebody has edited one of its files since."""
     detail = phrase("{file} was changed since the record was applied", file=file)
     return replace(outcome, kind="tampered", detail=detail)

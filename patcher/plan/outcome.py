@@ -27,7 +27,7 @@ Kind = Literal[
 ]
 
 SETTLED: frozenset[Kind] = frozenset({"applied", "not-needed", "resolved", "adopted"})
-"""Nothing to do."""
+"""Nothing to do: the record's edits stand already, by uky-patch or by hand, or are not needed."""
 FAILED: frozenset[Kind] = frozenset({"drifted", "ambiguous", "conflict", "tampered", "unparseable", "missing-file"})
 """The record cannot be applied as it stands."""
 
@@ -47,7 +47,7 @@ class Remaining:
     spot: Spot
     symbol: str
     breaks: bool = True
-    """Whether the plain job runs into it."""
+    """Whether verl's plain training job, without options, runs into it."""
 
 
 @dataclass(frozen=True, slots=True)

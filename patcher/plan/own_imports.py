@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from patcher.analysis.syntax import bound_names
 from patcher.worktree import python
+from patcher.worktree.verl_tree import PACKAGE
 
 TreeLookup = Callable[[str], bool | None]
 """Whether the tree's package has a dotted name, `verl.utils.model.load`; None where that is unknown."""
@@ -30,15 +31,15 @@ class AbsentImport:
     """Dotted, with the module: `verl.utils.npu_utils.pad_input`."""
 
 
-def absent_import(text: str, lines: Iterable[int], has: TreeLookup, package: str = "verl") -> AbsentImport | None:
+def absent_import(text: str, lines: Iterable[int], has: TreeLookup) -> AbsentImport | None:
     """The first import on some lines of `text`, from 1, that would fail."""
     wanted = set(lines)
     shown = text.splitlines()
-    if not any("import" in shown[line - 1] and package in shown[line - 1] for line in wanted if line <= len(shown)):
+    if not any("import" in shown[line - 1] and PACKAGE in shown[line - 1] for line in wanted if line <= len(shown)):
         return None
 
     def fails(name: str) -> bool:
-        return name.partition(".")[0] == package and has(name) is False
+        return name.partition(".")[0] == PACKAGE and has(name) is False
 
     return next(_absent(_imports(text), fails, wanted), None)
 
@@ -107,11 +108,11 @@ def _imports_below(nodes: Iterable[ast.AST]) -> Iterator[_Import | _Try]:
             yield from _imports_below(one for one in ast.iter_child_nodes(node) if isinstance(one, _WITH_STATEMENTS))
 
 
-def own_imports(text: str, lines: Iterable[int], package: str = "verl") -> list[str]:
+def own_imports(text: str, lines: Iterable[int]) -> list[str]:
     """The dotted names that the imports on some lines of `text`, from 1, take from the tree's own package."""
     wanted = set(lines)
     found = (name for one in _all(_imports(text)) if one.line in wanted for name in one.names)
-    return [name for name in found if name.partition(".")[0] == package]
+    return [name for name in found if name.partition(".")[0] == PACKAGE]
 
 
 def module_files(name: str) -> tuple[str, str]:
@@ -130,16 +131,11 @@ def in_package(file: str, name: str) -> bool:
     return file.endswith(".py") and module != "__init__" and folder == name.rpartition(".")[0].replace(".", "/")
 
 
-def binds(text: str, name: str) -> bool:
-    """Whether a module of this text may have `name`. False only where no statement binds it, nor might:
+def may_be_in(names: frozenset[str] | None, name: str) -> bool:
+    """Whether `name` may be one of the names that `bound` found. False only where no statement binds it, nor might:
 
     from .all import *        def __getattr__(name): ...        a, b = both()        (globals() is not looked at)
     """
-    return may_be_in(bound(text), name)
-
-
-def may_be_in(names: frozenset[str] | None, name: str) -> bool:
-    """Whether `name` may be one of the names that `bound` found."""
     return names is None or not {name, "*", "__getattr__"}.isdisjoint(names)
 
 

@@ -1,6 +1,7 @@
-"""Records, versions and sources -> Plan, for an apply and for a revert.
+"""Records, versions and sources -> Plan, for an apply and for a revert. Pure: nothing is read or written.
 
-Pure: status, verify, a dry run and apply all start from the same plan.
+status, verify, a dry run and apply all start from the same plan. It begins with the files as they are without any
+record (the pre-images): what is applied already is made once more, and comes out the same, or as the record is now.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ def plan_apply(records: Sequence[Record], request: Request, inputs: PlanInputs) 
             outcomes.append(RecordOutcome(record.id, "not-needed", needed.reason, record.files))
             continue
         done = workspace.replay(record, belongs(inputs.verl), earlier[record.id])
+        # Of records asked for by a tag, some may be about parts of verl that this fork has dropped: no failure.
         if not record.enabled and not asked_by_id and all(isinstance(r.outcome, Missing) for r in done.results):
             detail = phrase("{file} is not in this tree", file=record.files[0])
             outcomes.append(RecordOutcome(record.id, "not-needed", detail, record.files))
@@ -194,7 +196,7 @@ def marked_spots(outcome: RecordOutcome, plans: Mapping[str, FilePlan], word: st
 
 def hand_made_spots(record: Record, texts: Mapping[str, str], verl: str, word: str) -> tuple[Spot, ...]:
     """Where a record that was made by hand stands in the texts; nowhere if it does not hold there by itself."""
-    workspace = Workspace.of({file: texts[file] for file in record.files if file in texts}, {}, word, "comment")
+    workspace = Workspace({file: texts[file] for file in record.files if file in texts}, word, "comment")
     done = workspace.replay(record, belongs(verl))
     return () if done.made else places(done)
 

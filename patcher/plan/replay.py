@@ -1,13 +1,18 @@
-"""Make the edits of records on texts, one record after another; one whose edits do not all land changes nothing."""
+"""Make the edits of records on texts in memory, one record after another: all of a record's edits, or none.
+
+Before a record is tried, its `[resolved]` patterns are looked for: where one matches, upstream's own fix is there. An
+edit that would import from verl what the tree does not have is held back (`AbsentImport`), and the rest tried again.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from patcher.plan.own_imports import AbsentImport, TreeLookup, absent_import, binds, bound, in_package, module_files
+from patcher.plan.own_imports import AbsentImport, TreeLookup, absent_import, bound, in_package, may_be_in, module_files
 from patcher.records.model import Record
 from patcher.rewrite import create_file, markers, matches, rewrite
 from patcher.rewrite.edits import CreateFile, Edit, Mark, MarkStyle
@@ -33,6 +38,8 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class EditResult:
+    """What came of one edit of a record."""
+
     edit: Edit
     outcome: Outcome | Missing | AbsentImport
     certain: bool
@@ -77,50 +84,44 @@ def rewritten(source: str, edit: Edit, mark: Mark, may_touch: frozenset[str]) ->
     return rewrite(source, edit, mark, may_touch=may_touch)
 
 
-@dataclass
 class Workspace:
-    """Texts that records are replayed on, and who changed each."""
+    """Texts that records are replayed on, one record after another, and who changed each."""
 
-    shown: Mapping[str, str]
-    """The texts as people have them before them: lines are given as lines of these."""
-    texts: dict[str, str]
-    problems: Mapping[str, Unparseable]
-    word: str
-    style: MarkStyle
-    unused: Unused = lambda _text, _edit, _but: False
-    tree_has: TreeLookup = lambda _name: None
-    rewriting: Rewriting = rewritten
-    order: dict[str, list[str]] = field(default_factory=dict)
-    steps: list[tuple[str, Mapping[str, str]]] = field(default_factory=list)
-    """Each record that was made, with its files' texts right after it."""
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         texts: Mapping[str, str],
-        problems: Mapping[str, Unparseable],
         word: str,
         style: MarkStyle,
         *,
+        problems: Mapping[str, Unparseable] = MappingProxyType({}),
         shown: Mapping[str, str] | None = None,
         unused: Unused | None = None,
         tree_has: TreeLookup | None = None,
         rewriting: Rewriting = rewritten,
-    ) -> Workspace:
-        workspace = cls(texts if shown is None else shown, dict(texts), problems, word, style)
-        workspace.unused = unused or workspace.unused
-        workspace.tree_has = tree_has or workspace.tree_has
-        workspace.rewriting = rewriting
-        return workspace
+    ) -> None:
+        """`texts` by path; `problems`: files that are there and no text; `word` and `style`: how lines are marked.
+
+        `shown`: the texts as people have them before them, if these are others; lines are given as lines of these.
+        """
+        self.texts = dict(texts)
+        self.order: dict[str, list[str]] = {}
+        """By file, the records that have changed it, in order."""
+        self.steps: list[tuple[str, Mapping[str, str]]] = []
+        """Each record that was made, with its files' texts right after it."""
+        self.problems = problems
+        self._word, self._style, self._rewriting = word, style, rewriting
+        self._shown = texts if shown is None else shown
+        self._unused: Unused = unused or (lambda _text, _edit, _but: False)
+        self._tree_has: TreeLookup = tree_has or (lambda _name: None)
 
     def replay(self, record: Record, belongs: EditFilter, may_touch: frozenset[str] = frozenset()) -> Replayed:
         """Make the record's edits on the workspace, or none of them."""
-        mark = Mark(record.id, self.word, record.style or self.style)
+        mark = Mark(record.id, self._word, record.style or self._style)
         before = {file: self.texts[file] for file in record.files if file in self.texts}
         fixed = {
             file: self._as_shown(done, file, text)
             for file, text in before.items()
-            if (done := _resolved(text, record, self.word))
+            if (done := _resolved(text, record, self._word))
         }
         concerned = [(edit, certain) for edit in record.edits if (certain := belongs(edit)) is not False]
         absent: dict[Edit, AbsentImport] = {}
@@ -161,7 +162,7 @@ class Workspace:
         missing = isinstance(result.outcome, AnchorMissing) and not result.outcome.found
         if text is None or not missing or not result.certain:
             return result
-        return replace(result, unused=self.unused(text, result.edit, files))
+        return replace(result, unused=self._unused(text, result.edit, files))
 
     def _edit(self, edit: Edit, mark: Mark, may_touch: frozenset[str]) -> Outcome | Missing:
         source = self.texts.get(edit.file)
@@ -173,12 +174,13 @@ class Workspace:
             return made
         if source is None:
             return self.problems.get(edit.file, Missing())
-        outcome = self.rewriting(source, edit, mark, may_touch | {mark.record})
+        outcome = self._rewriting(source, edit, mark, may_touch | {mark.record})
         if isinstance(outcome, Rewritten):
             self.texts[edit.file] = outcome.source
-        shown = self.shown.get(edit.file)
+        # What is done stands in the file that people see too, so its lines are found there, and need not be mapped.
+        shown = self._shown.get(edit.file)
         if isinstance(outcome, AlreadyDone) and shown is not None and shown != source:
-            again = self.rewriting(shown, edit, mark, may_touch | {mark.record})
+            again = self._rewriting(shown, edit, mark, may_touch | {mark.record})
             if isinstance(again, AlreadyDone):
                 return replace(again, marked=outcome.marked)
         return self._as_shown(outcome, edit.file, source)
@@ -189,7 +191,7 @@ class Workspace:
         made = {*self.order, *(edit.file for edit, _ in landed)}
 
         def has(name: str) -> bool | None:
-            known = self.tree_has(name)
+            known = self._tree_has(name)
             if known is not False:
                 return known
             texts = (self.texts[file] for file in module_files(name) if file in made)
@@ -197,14 +199,14 @@ class Workspace:
             inner = any(file in made for file in module_files(f"{name}."))
             last = name.rpartition(".")[2]
             passed_on = (file for file in made if in_package(file, name) and last in (bound(self.texts[file]) or ()))
-            return inner or any(binds(text, last) for text in texts) or any(passed_on)
+            return inner or any(may_be_in(bound(text), last) for text in texts) or any(passed_on)
 
         found = ((edit, absent_import(outcome.source, _new_lines(edit, outcome), has)) for edit, outcome in landed)
         return {edit: absent for edit, absent in found if absent is not None}
 
     def _as_shown(self, outcome: Outcome, file: str, text: str) -> Outcome:
         """The outcome with its lines as lines of the file that is there."""
-        return on_base(outcome, self.shown.get(file, text), text)
+        return on_base(outcome, self._shown.get(file, text), text)
 
 
 def _with_a_place(results: Sequence[EditResult]) -> tuple[EditResult, ...]:
@@ -243,6 +245,7 @@ def _resolved(text: str, record: Record, word: str) -> AlreadyDone | None:
     if not lines:
         return None
     marked = {marker.line for marker in markers(text, word)}
+    # A hand's marker may stand in a comment above its fix, `# Uky: why`: up to three lines above, which is a guess.
     return AlreadyDone(lines, any(line - above in marked for line in lines for above in range(4)))
 
 

@@ -164,7 +164,7 @@ def _pre_images(
             found[file] = merged
     again = with_all(records, found, base.verl)
     for file in found:
-        if not same(again[file], after[file], is_python=file.endswith(".py")):
+        if not same(again[file], after[file], file):
             raise TreeError(
                 phrase("{file}: cannot be adopted; nothing was written", file=file),
                 cause=phrase("what the records make of it is not what is there"),
@@ -180,7 +180,7 @@ def _pre_images(
 def _is_apart(made: str, after: str | None, before: str | None) -> bool:
     """Whether what a record made can be taken out of the fork's file. A file that it has made goes as a whole."""
     if after is None or before is None:
-        return after is not None and same(made, after, is_python=False)
+        return after is not None and same(made, after)
     return _merged(made, after, before) is not None
 
 

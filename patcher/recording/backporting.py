@@ -88,7 +88,7 @@ def backport(session: Session, named: Sequence[str], clone: Path | None, against
     base = Base(
         phrase("{commit}", commit=last.until[:9]),
         verl,
-        {path: _bytes(tree.text(path)) for path in texts},
+        {path: None if (text := tree.text(path)) is None else text.encode() for path in texts},
         {path: text.encode() for path, text in texts.items()},
         last.subject,
         last.fix,
@@ -181,7 +181,8 @@ class _Step:
             ported[path] = tuple(changes)
             if any(one.fate == "carried" for one in changes):
                 current[file] = text
-        for path in self._added(tree):
+        added = (path for path, status in self._wanted.items() if status == "A" and path in self._after)
+        for path in (path for path in added if not tree.has(path)):
             lacking = missing("", self._after[path], offers) if path.endswith(".py") else set[str]()
             if lacking:
                 why = phrase("it uses {name}, which is not here", name=", ".join(sorted(lacking)))
@@ -190,11 +191,6 @@ class _Step:
                 current[path] = self._after[path]
                 ported[path] = (Ported(1, "carried", path),)
         return current, ported
-
-    def _added(self, tree: _TreeTexts) -> list[str]:
-        """The files that it adds and this tree does not have."""
-        new = (path for path, status in self._wanted.items() if status == "A" and path in self._after)
-        return [path for path in new if not tree.has(path)]
 
     def left(self, tree: _TreeTexts) -> Iterator[Left]:
         """What of it is not here now."""
@@ -297,10 +293,6 @@ class _TreeTexts:
         return any({name, "*", "__getattr__"} & bound(text) for text in texts if text is not None)
 
 
-def _bytes(text: str | None) -> bytes | None:
-    return None if text is None else text.encode()
-
-
 def _module(path: str) -> str:
     return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
@@ -317,7 +309,6 @@ def _fix(place: Checkout, commit: str, verl: str) -> Fix:
     final = [one for one in releases if not one.is_prerelease]
     address = f"https://github.com/volcengine/verl/pull/{number[1]}" if number else ""
     since = min(final, default=None)
-    newer = True
     with suppress(InvalidVersion):
-        newer = since is None or Version(verl) < since
-    return Fix(commit, address, str(since or ""), newer)
+        return Fix(commit, address, str(since or ""), since is None or Version(verl) < since)
+    return Fix(commit, address, str(since))

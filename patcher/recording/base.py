@@ -164,6 +164,7 @@ def _without_records(session: Session, name: Phrase, before: Mapping[str, bytes 
             unreadable[path] = phrase("it cannot be read: {why}", why=message_of(error))
             continue
         known = ledger.files.get(path)
+        # The base is a commit that has the records' edits in it: they are taken out of it as well.
         if known is not None and found is not None and content is not None and digest_of(content) == known.patched:
             content = session.tree.original(known)
         if found != content:

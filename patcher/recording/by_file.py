@@ -103,7 +103,7 @@ class Replaying:
             outcomes[text, edit, mark, may_touch] = made = rewritten(text, edit, mark, may_touch)
             return made
 
-        workspace = Workspace.of({self.file: self.base}, {}, self.word, "clean", rewriting=kept)
+        workspace = Workspace({self.file: self.base}, self.word, "clean", rewriting=kept)
         for record, earlier in self.steps:
             workspace.replay(replace(record, style=None), belongs(self.verl), earlier)
         return Worked(outcomes, found)

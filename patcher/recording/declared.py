@@ -1,4 +1,8 @@
-"""A function, class or container that differs -> edits of its parameters, decorators, bases and entries."""
+"""A function, class or container that differs -> edits of its parameters, decorators, bases, defaults and entries.
+
+def run(self, limit=5):     ->  def run(self, limit=8, strict=True):        set-default limit, set-parameter strict
+ENV = {"A": "1"}            ->  ENV = {"A": "1", "B": "2"}                  set-entry of ENV, key "B"
+"""
 
 from __future__ import annotations
 
@@ -112,14 +116,14 @@ def _settings(
 
 def _texts(code: Source, nodes: Sequence[CSTNode]) -> list[str]:
     """Items as they are written, without the commas between them."""
-    return [(_code(code, _plain(node)) or "").rstrip(",") for node in nodes]
+    return [(_code(code, plain_item(node)) or "").rstrip(",") for node in nodes]
 
 
 def _code(code: Source, node: CSTNode | None) -> str | None:
-    return None if node is None else code.module.code_for_node(node).strip()
+    return None if node is None else code.code(node).strip()
 
 
-def _plain(item: CSTNode) -> CSTNode:
+def plain_item(item: CSTNode) -> CSTNode:
     """An item without the comma and the white space behind it; a bare `*` cannot be without."""
     if isinstance(item, cst.ParamStar) or not hasattr(item, "comma"):
         return item

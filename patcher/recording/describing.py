@@ -23,9 +23,10 @@ from patcher.rewrite.edits import (
     SetRequirement,
     SetValue,
 )
-from patcher.rewrite.words import name_of
+from patcher.rewrite.requirements import name_of
 
 _LONGEST_ID = 48
+"""Characters of an id, which is the name of its file, and stands in each marker. A guess."""
 _DEFINED = re.compile(r"^(?:async def|def|class) (\w+)", re.MULTILINE)
 
 

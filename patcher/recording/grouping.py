@@ -1,4 +1,9 @@
-"""Which changes belong together: those of one purpose become one record."""
+"""Which changes belong together: those of one purpose become one record. Purpose is guessed from what changes share.
+
+verl/flags.py       adds `use_npu`                  one record: they share a name that no file had before
+verl/engine.py      if use_npu: …
+verl/actor.py       start(a, old=1), start(b, old=2)  ->  new=1, new=2      one record: the same edit, twice
+"""
 
 from __future__ import annotations
 

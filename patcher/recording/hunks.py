@@ -17,14 +17,15 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
+from functools import reduce
 
 import libcst as cst
 from libcst import CSTNode
 
 from patcher.rewrite.marker import split
-from patcher.rewrite.merging import differing
+from patcher.rewrite.merging import common_ends, differing
 from patcher.rewrite.source import Source
-from patcher.rewrite.syntax import BLOCKS, SCOPES, STATEMENTS, equal
+from patcher.rewrite.syntax import BLOCKS, SCOPES, STATEMENTS, equal, index_of
 
 Lines = tuple[int, int]
 """Lines of a text from the first up to before the last, counted from 0."""
@@ -42,6 +43,10 @@ class Hunk:
 
     old: Lines
     new: Lines
+
+    @property
+    def sides(self) -> tuple[Lines, Lines]:
+        return self.old, self.new
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +86,14 @@ def line_hunks(before: Sequence[str], after: Sequence[str]) -> list[Hunk]:
     return [Hunk(*spans) for spans in differing(before, after)]
 
 
-def changes(base: Source, fork: Source) -> Iterator[Hunk | Change]:
+def hunk_of(one: Hunk | Change) -> Hunk:
+    """The lines of a change."""
+    return one.hunk if isinstance(one, Change) else one
+
+
+def changes(base: Source, fork: Source) -> list[Hunk | Change]:
     """What differs, in order. What is no statement of one block on both sides, such as a comment, stays a hunk."""
-    before, after = split(base.text), split(fork.text)
-    comparison = _Comparison(base, fork, before, after)
-    yield from comparison.changes()
+    return _Comparison(base, fork).changes()
 
 
 def whole_functions(base: Source, fork: Source, found: Sequence[Hunk | Change]) -> list[Hunk | Change]:
@@ -102,8 +110,8 @@ def whole_functions(base: Source, fork: Source, found: Sequence[Hunk | Change]) 
             continue
         runs = _run(base, old[0]), _run(fork, new[0])
         whole = Hunk(lines_of(base, runs[0]), lines_of(fork, runs[1]))
-        inside = [one for one in made if _overlap(one, whole)]
-        if all(_inside(one, whole) for one in inside):
+        inside = [one for one in made if _overlap(hunk_of(one), whole)]
+        if all(_inside(hunk_of(one), whole) for one in inside):
             above = name.rpartition(".")[0] or None
             at = made.index(inside[0])
             made = [one for one in made if one not in inside]
@@ -114,37 +122,34 @@ def whole_functions(base: Source, fork: Source, found: Sequence[Hunk | Change]) 
 def _run(code: Source, statement: CSTNode) -> Run:
     block = code.parents[id(statement)]
     assert isinstance(block, BLOCKS)
-    index = next(i for i, item in enumerate(block.body) if item is statement)
+    index = index_of(block.body, statement)
     return Run(block, index, index + 1)
 
 
-def _inside(one: Hunk | Change, other: Hunk) -> bool:
-    hunk = one.hunk if isinstance(one, Change) else one
-    return all(b[0] <= a[0] and a[1] <= b[1] for a, b in ((hunk.old, other.old), (hunk.new, other.new)))
+def _inside(one: Hunk, other: Hunk) -> bool:
+    return all(b[0] <= a[0] and a[1] <= b[1] for a, b in ((one.old, other.old), (one.new, other.new)))
 
 
 class _Comparison:
-    def __init__(self, base: Source, fork: Source, before: Sequence[str], after: Sequence[str]) -> None:
-        self.base, self.fork = base, fork
-        self.before, self.after = before, after
-        self.hunks = [self._slid(hunk) for hunk in line_hunks(before, after)]
+    """Two texts, and the lines in which they differ. A side is 0 for the base and 1 for the fork."""
 
-    def changes(self) -> Iterator[Hunk | Change]:
+    def __init__(self, base: Source, fork: Source) -> None:
+        self.sources = base, fork
+        self.lines = split(base.text), split(fork.text)
+        self.hunks = [self._slid(hunk) for hunk in line_hunks(*self.lines)]
+
+    def changes(self) -> list[Hunk | Change]:
         done: list[Hunk | Change] = []
         for hunk in self.hunks:
-            last = done[-1] if done else None
-            covered = last.hunk if isinstance(last, Change) else last
+            covered = hunk_of(done[-1]) if done else None
             if covered is not None and covered.old[1] >= hunk.old[1] and covered.new[1] >= hunk.new[1]:
                 continue  # A change before this one has grown over it.
             found = self._grown(hunk)
             # One that has grown backwards takes in what it covers now.
-            here = found.hunk if isinstance(found, Change) else found
-            while done and _overlap(done[-1], here):
-                before = done.pop()
-                found = self._grown(joined(before.hunk if isinstance(before, Change) else before, here))
-                here = found.hunk if isinstance(found, Change) else found
+            while done and _overlap(hunk_of(done[-1]), hunk_of(found)):
+                found = self._grown(joined(hunk_of(done.pop()), hunk_of(found)))
             done.append(found)
-        yield from done
+        return done
 
     def _slid(self, hunk: Hunk) -> Hunk:
         """An insertion or a removal, moved to where its lines are whole statements.
@@ -154,9 +159,8 @@ class _Comparison:
         (i1, i2), (j1, j2) = hunk.old, hunk.new
         if i1 != i2 and j1 != j2:
             return hunk
-        code, lines, (first, last) = (
-            (self.fork, self.after, hunk.new) if i1 == i2 else (self.base, self.before, hunk.old)
-        )
+        side = 1 if i1 == i2 else 0
+        code, lines, (first, last) = self.sources[side], self.lines[side], hunk.sides[side]
         ways = [0]
         step = 0
         while first + step > 0 and lines[first + step - 1] == lines[last + step - 1]:
@@ -173,22 +177,22 @@ class _Comparison:
         return hunk
 
     def _grown(self, hunk: Hunk) -> Hunk | Change:
-        """The hunk with the rest of the statements that its lines are part of."""
+        """The hunk with the rest of the statements that its lines are part of; a mere hunk where some are in none."""
         for _ in range(50):  # Each round grows it by a line at least; blocks do not nest deeper.
-            old = covering(self.base, hunk.old) if hunk.old[0] < hunk.old[1] else None
-            new = covering(self.fork, hunk.new) if hunk.new[0] < hunk.new[1] else None
-            if (old is None and hunk.old[0] < hunk.old[1]) or (new is None and hunk.new[0] < hunk.new[1]):
-                return hunk
+            runs: list[Run | None] = []
             wider = hunk
-            if old is not None:
-                wider = joined(wider, self._from_old(lines_of(self.base, old)))
-            if new is not None:
-                wider = joined(wider, self._from_new(lines_of(self.fork, new)))
+            for side, code in enumerate(self.sources):
+                lines = hunk.sides[side]
+                run = covering(code, lines) if lines[0] < lines[1] else None
+                if run is None and lines[0] < lines[1]:
+                    return hunk
+                runs.append(run)
+                wider = wider if run is None else joined(wider, self._on_both(lines_of(code, run), side))
             if wider == hunk:
-                change = self._change(hunk, old, new)
+                change = self._change(hunk, *runs)
                 if change is not None:
                     return change
-                above = self._parent(old, new)
+                above = self._parent(*runs)
                 if above is None:
                     return hunk
                 wider = joined(hunk, above)
@@ -198,27 +202,23 @@ class _Comparison:
     def _change(self, hunk: Hunk, old: Run | None, new: Run | None) -> Change | None:
         if old is None:
             assert new is not None
-            old = self._beside(new, self.fork, self.base, self._old_line, hunk.old[0])
+            old = self._beside(new, 1, hunk.old[0])
         elif new is None:
-            new = self._beside(old, self.base, self.fork, self._new_line, hunk.new[0])
+            new = self._beside(old, 0, hunk.new[0])
         if old is None or new is None:
             return None
         old, new = self._trimmed(old, new)
-        path = self._path(self.base, old.block)
-        if path != self._path(self.fork, new.block):
+        base, fork = self.sources
+        if self._path(base, old.block) != self._path(fork, new.block):
             return None
-        scope = next((node for node in (old.block, *self.base.ancestors(old.block)) if isinstance(node, SCOPES)), None)
-        within = self.base.qualified_name(scope) if scope is not None else None
-        return Change(hunk, old, new, within, (self.base, self.fork))
+        return Change(hunk, old, new, base.qualified_name(old.block) or None, self.sources)
 
     def _trimmed(self, old: Run, new: Run) -> tuple[Run, Run]:
         """Both without the statements at their ends that are the same."""
-        first, last = 0, 0
-        one, two = [_written(self.base, item) for item in old.items], [_written(self.fork, item) for item in new.items]
-        while first < min(len(one), len(two)) and one[first] == two[first]:
-            first += 1
-        while last < min(len(one), len(two)) - first and one[-1 - last] == two[-1 - last]:
-            last += 1
+        base, fork = self.sources
+        first, last = common_ends(
+            [_written(base, one) for one in old.items], [_written(fork, one) for one in new.items]
+        )
         return Run(old.block, old.first + first, old.last - last), Run(new.block, new.first + first, new.last - last)
 
     @staticmethod
@@ -227,14 +227,17 @@ class _Comparison:
         around = (node for node in (block, *code.ancestors(block)) if isinstance(node, cst.BaseCompoundStatement))
         return [(type(node).__name__, node.name.value if isinstance(node, SCOPES) else "") for node in around]
 
-    def _beside(self, run: Run, code: Source, other: Source, line_of: object, line: int) -> Run | None:
-        """Where, on the other side, a run stands that is on one side alone: behind or before the same neighbour."""
-        assert callable(line_of)
+    def _beside(self, run: Run, side: int, line: int) -> Run | None:
+        """Where, on the other side, a run stands that is on one side alone: behind or before the same neighbour.
+
+        `line`: the line of the other side, from 0, before which the run would stand there.
+        """
+        code, other = self.sources[side], self.sources[1 - side]
         for index, behind in ((run.first - 1, True), (run.last, False)):
             if not 0 <= index < len(run.block.body):
                 continue
             first, last = lines_of(code, Run(run.block, index, index + 1))
-            there = (line_of(first), line_of(last - 1))
+            there = (self._line(first, side), self._line(last - 1, side))
             if there[0] is None or there[1] is None or there[1] - there[0] != last - 1 - first:
                 continue
             found = covering(other, (there[0], there[1] + 1))
@@ -266,36 +269,31 @@ class _Comparison:
     def _parent(self, old: Run | None, new: Run | None) -> Hunk | None:
         """The statements around the blocks of both runs."""
         found: list[Hunk] = []
-        for run, code, convert in ((old, self.base, self._from_old), (new, self.fork, self._from_new)):
+        for side, run in enumerate((old, new)):
             if run is None or isinstance(run.block, cst.Module):
                 continue
+            code = self.sources[side]
             # The block of an `elif` is part of the whole `if`.
             above = code.whole_lines(next(node for node in code.ancestors(run.block) if isinstance(node, STATEMENTS)))
-            block = code.parents[id(above)]
-            assert isinstance(block, BLOCKS)
-            index = next(i for i, item in enumerate(block.body) if item is above)
-            found.append(convert(lines_of(code, Run(block, index, index + 1))))
-        if not found:
-            return None
-        return found[0] if len(found) == 1 else joined(*found)
+            found.append(self._on_both(lines_of(code, _run(code, above)), side))
+        return reduce(joined, found) if found else None
 
     # Lines of one side as lines of the other
 
-    def _from_old(self, lines: Lines) -> Hunk:
-        first = self._boundary(lines[0], 0, start=True)
-        last = self._boundary(lines[1], 0, start=False)
-        return Hunk((first[0], last[0]), (first[1], last[1]))
-
-    def _from_new(self, lines: Lines) -> Hunk:
-        first = self._boundary(lines[0], 1, start=True)
-        last = self._boundary(lines[1], 1, start=False)
+    def _on_both(self, lines: Lines, side: int) -> Hunk:
+        """Lines of one side, and those of the other that they are or that stand in their place."""
+        first = self._boundary(lines[0], side, start=True)
+        last = self._boundary(lines[1], side, start=False)
         return Hunk((first[0], last[0]), (first[1], last[1]))
 
     def _boundary(self, line: int, side: int, *, start: bool) -> tuple[int, int]:
-        """The boundary before a line of one side, on both sides; inside a hunk, the hunk's own."""
+        """The boundary before a line of one side, on both sides; inside a hunk, the hunk's own.
+
+        `start`: whether lines begin there, or end. What the other side has inserted just there is not among them.
+        """
         shift = 0
         for hunk in self.hunks:
-            mine, other = (hunk.old, hunk.new) if side == 0 else (hunk.new, hunk.old)
+            mine, other = hunk.sides[side], hunk.sides[1 - side]
             if mine[1] < line or (mine[1] == line and (start or mine[0] < line)):
                 shift = other[1] - mine[1]
             elif mine[0] < line:
@@ -305,17 +303,11 @@ class _Comparison:
                 break
         return (line, line + shift) if side == 0 else (line + shift, line)
 
-    def _old_line(self, line: int) -> int | None:
-        return self._line(line, 1)
-
-    def _new_line(self, line: int) -> int | None:
-        return self._line(line, 0)
-
     def _line(self, line: int, side: int) -> int | None:
-        """The line of the other side that a line is; None where it has none."""
+        """The line of the other side that a line of `side` is; None where it has none."""
         shift = 0
         for hunk in self.hunks:
-            mine, other = (hunk.old, hunk.new) if side == 0 else (hunk.new, hunk.old)
+            mine, other = hunk.sides[side], hunk.sides[1 - side]
             if mine[1] <= line:
                 shift = other[1] - mine[1]
             elif mine[0] <= line:
@@ -326,15 +318,16 @@ class _Comparison:
 
 
 def joined(one: Hunk, two: Hunk) -> Hunk:
+    """The lines from the first of the two to the last, with all between them."""
     return Hunk(
         (min(one.old[0], two.old[0]), max(one.old[1], two.old[1])),
         (min(one.new[0], two.new[0]), max(one.new[1], two.new[1])),
     )
 
 
-def _overlap(one: Hunk | Change, two: Hunk) -> bool:
-    first = one.hunk if isinstance(one, Change) else one
-    return first.old[1] > two.old[0] or first.new[1] > two.new[0]
+def _overlap(one: Hunk, two: Hunk) -> bool:
+    """Whether a hunk reaches into one that begins behind it."""
+    return one.old[1] > two.old[0] or one.new[1] > two.new[0]
 
 
 def _written(code: Source, item: CSTNode) -> list[str]:

@@ -1,18 +1,21 @@
 """A change of statements -> the edits that could be what its author did, the most specific first.
 
+    start(port, old=1)  ->  start(port, new=1)          rename-argument; replace `old=1`; replace the whole statement
+    from a import X     ->  from b import X             move-import; replace
+    (nothing)           ->  check(port)                 insert before or after a neighbour, at the start, at the end
+
 Whether an edit makes the change is not decided here: `patcher.recording.proof` tries each.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import libcst as cst
 from libcst import CSTNode
 
-from patcher.recording.declared import edits_of_definition, edits_of_entries, whole_function
+from patcher.recording.declared import edits_of_definition, edits_of_entries, plain_item, whole_function
 from patcher.recording.hunks import Change
 from patcher.rewrite import names
 from patcher.rewrite.edits import (
@@ -90,14 +93,11 @@ def _imported(statements: Iterable[CSTNode]) -> Iterator[tuple[str, str]]:
 # One statement in place of one
 
 
-@dataclass(frozen=True, slots=True)
-class _Pair:
+class _Pair(NamedTuple):
     """A part of the old statement, and the fork's in its place."""
 
     old: CSTNode
     new: CSTNode
-    above: CSTNode | None
-    """What the old one is in."""
 
 
 def _inside(file: str, base: Source, change: Change, old: CSTNode, new: CSTNode) -> Iterator[tuple[Edit, ...]]:
@@ -113,17 +113,17 @@ def _inside(file: str, base: Source, change: Change, old: CSTNode, new: CSTNode)
                     yield (RenameAttribute(file=file, within=change.within, old=tail, new=two.attr.value),)
     for pair in reversed(pairs[1:]):
         if _says_enough(pair.old):
-            texts = [base.module.code_for_node(_alone(node)).strip() for node in (pair.old, pair.new)]
+            texts = [base.code(plain_item(node)).strip() for node in pair]
             if "\n" not in texts[0] or isinstance(pair.old, (cst.Call, cst.Arg)):
                 yield (Replace(file=file, within=change.within, pattern=texts[0], replacement=texts[1]),)
 
 
 def _descent(old: CSTNode, new: CSTNode) -> Iterator[_Pair]:
     """The statement, then the part of it that all differences are in, and so on down."""
-    pair: _Pair | None = _Pair(old, new, None)
+    pair: _Pair | None = _Pair(old, new)
     while pair is not None:
         yield pair
-        pair = _differing(pair.old, pair.new)
+        pair = _differing(*pair)
 
 
 def _differing(old: CSTNode, new: CSTNode) -> _Pair | None:
@@ -135,11 +135,11 @@ def _differing(old: CSTNode, new: CSTNode) -> _Pair | None:
         one, two = getattr(old, name), getattr(new, name)
         if isinstance(one, CSTNode) and isinstance(two, CSTNode):
             if not equal(one, two):
-                found.append(_Pair(one, two, old))
+                found.append(_Pair(one, two))
         elif isinstance(one, (list, tuple)) and isinstance(two, (list, tuple)):
             if len(one) != len(two):
                 return None
-            found += [_Pair(a, b, old) for a, b in zip(one, two, strict=True) if not equal(a, b)]
+            found += [_Pair(a, b) for a, b in zip(one, two, strict=True) if not equal(a, b)]
         elif one != two:
             return None
     return found[0] if len(found) == 1 else None
@@ -154,13 +154,6 @@ def _says_enough(node: CSTNode) -> bool:
     return isinstance(node, (cst.Call, cst.Attribute, cst.Subscript, cst.Comparison, cst.BooleanOperation, cst.IfExp))
 
 
-def _alone(node: CSTNode) -> CSTNode:
-    """An argument without the comma behind it."""
-    if isinstance(node, cst.Arg):
-        return node.with_changes(comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=cst.SimpleWhitespace(""))
-    return node
-
-
 def _arguments(file: str, base: Source, change: Change, old: cst.Call, new: cst.Call) -> Iterator[tuple[Edit, ...]]:
     """Keyword arguments of one call that were renamed, taken out or added."""
     if not isinstance(old.func, (cst.Name, cst.Attribute)) or not equal(old.func, new.func):
@@ -173,14 +166,13 @@ def _arguments(file: str, base: Source, change: Change, old: cst.Call, new: cst.
     come = [name for name in after if name not in before]
     if any(not equal(before[name], after[name]) for name in before if name in after) or not (gone or come):
         return
-    call = _tail(old.func)
-    place: dict[str, Any] = {"file": file, "within": change.within, "call": call}
+    place: dict[str, Any] = {"file": file, "within": change.within, "call": called_name(old.func)}
     if len(gone) == len(come) == 1:
         same_value = equal(before[gone[0]], after[come[0]])
-        value = None if same_value else base.module.code_for_node(after[come[0]]).strip()
+        value = None if same_value else base.code(after[come[0]]).strip()
         yield (RenameArgument(**place, old=gone[0], new=come[0], value=value),)
     taken = tuple(RemoveArgument(**place, old=name) for name in gone)
-    added = tuple(AddArgument(**place, new=name, value=base.module.code_for_node(after[name]).strip()) for name in come)
+    added = tuple(AddArgument(**place, new=name, value=base.code(after[name]).strip()) for name in come)
     yield (*taken, *added)
 
 
@@ -188,7 +180,7 @@ def _keywords(call: cst.Call) -> dict[str, cst.BaseExpression]:
     return {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
 
 
-def _tail(func: cst.BaseExpression) -> str:
+def called_name(func: cst.BaseExpression) -> str:
     """The last two parts of what is called, or the name: `AsyncLLM.from_vllm_config`."""
     return ".".join(part for part in names.dotted(func)[-2:] if part.isidentifier() and part != "self")
 
@@ -197,6 +189,7 @@ def _tail(func: cst.BaseExpression) -> str:
 
 
 def _replaced(file: str, base: Source, fork: Source, change: Change) -> Iterator[tuple[Edit, ...]]:
+    """Statements in place of others: `replace-function`, or `replace`, last with a neighbour that tells the place."""
     place: dict[str, Any] = {"file": file, "within": change.within}
     old, new = change.old.items, change.new.items
     if len(old) == len(new) == 1 and (headers := _headers(base, fork, old[0], new[0])) is not None:
@@ -250,6 +243,7 @@ def _headers(base: Source, fork: Source, old: CSTNode, new: CSTNode) -> tuple[st
 
 
 def _inserted(file: str, base: Source, fork: Source, change: Change) -> Iterator[tuple[Edit, ...]]:
+    """Statements that are new as `insert`: beside a neighbour that stands there once, or at an end of the function."""
     place: dict[str, Any] = {"file": file, "within": change.within, "code": code_of(fork, change.new.items)}
     block, index = change.old.block, change.old.first
     above = base.parents.get(id(block))

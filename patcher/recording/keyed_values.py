@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from patcher.recording.hunks import Hunk
-from patcher.rewrite import words
 from patcher.rewrite.edits import Edit, SetRequirement, SetValue
 from patcher.rewrite.keyed import TOML, YAML, Form, UnreadableValueError
 from patcher.rewrite.marker import split
 from patcher.rewrite.outcome import EOL
+from patcher.rewrite.requirements import requirements_form
 from patcher.rewrite.values import form_of
 
 _VALUES = re.compile(r"\.(ya?ml|toml|sh|bash)$")
@@ -28,22 +28,21 @@ def edits_for_lines(file: str, base: str, fork: str, hunk: Hunk) -> Iterator[tup
         return
 
 
-def _found(form: Form, text: str, lines: tuple[int, int]) -> list[tuple[str, str, int]]:
-    """The keys whose values begin on these lines of a text: key, value, offset."""
+def _found(form: Form, text: str, lines: tuple[int, int]) -> dict[str, str]:
+    """The keys whose values begin on these lines of a text, with the values."""
     starts = [0, *(match.end() for match in EOL.finditer(text)), len(text)]
     first, last = starts[lines[0]], starts[min(lines[1], len(starts) - 1)]
-    return [(key, spot.value, spot.start) for key, spot in form.spots(text) if spot and first <= spot.start < last]
+    return {key: spot.value for key, spot in form.spots(text) if spot and first <= spot.start < last}
+
+
+def _changed(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
+    """The keys of `old` that have another value in `new`, and then those that are not in it."""
+    return [key for key in sorted(old, key=lambda key: key not in new) if new.get(key) != old[key]]
 
 
 def _values(file: str, form: Form, base: str, fork: str, hunk: Hunk) -> tuple[Edit, ...]:
-    old = {key: value for key, value, _ in _found(form, base, hunk.old)}
-    new = {key: value for key, value, _ in _found(form, fork, hunk.new)}
-    found: list[Edit] = [
-        SetValue(file=file, key=key, old=value, new=new[key])
-        for key, value in old.items()
-        if key in new and new[key] != value
-    ]
-    found += [SetValue(file=file, key=key, old=value) for key, value in old.items() if key not in new]
+    old, new = _found(form, base, hunk.old), _found(form, fork, hunk.new)
+    found: list[Edit] = [SetValue(file=file, key=key, old=old[key], new=new.get(key)) for key in _changed(old, new)]
     dotted = form is YAML or form is TOML
     keys = form.keys(fork) if any(key not in old for key in new) else []
     comments = _comments(split(fork)[slice(*hunk.new)]) if dotted else {}
@@ -74,15 +73,9 @@ def _comments(lines: Sequence[str]) -> dict[str, str]:
 
 
 def _requirements(file: str, base: str, fork: str, hunk: Hunk) -> tuple[Edit, ...]:
-    form = words.requirements_form(file)
-    old = {key: value for key, value, _ in _found(form, base, hunk.old)}
-    new = {key: value for key, value, _ in _found(form, fork, hunk.new)}
-    found: list[Edit] = [
-        SetRequirement(file=file, old=value, new=new[key])
-        for key, value in old.items()
-        if key in new and new[key] != value
-    ]
-    found += [SetRequirement(file=file, old=value) for key, value in old.items() if key not in new]
+    form = requirements_form(file)
+    old, new = _found(form, base, hunk.old), _found(form, fork, hunk.new)
+    found: list[Edit] = [SetRequirement(file=file, old=old[key], new=new.get(key)) for key in _changed(old, new)]
     keys = form.keys(fork)
     for key, value in new.items():
         if key not in old:

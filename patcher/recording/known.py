@@ -1,4 +1,4 @@
-"""Edits that a record says already: a hand has made just what it would make, so that nothing new is to be recorded."""
+"""Edits by hand that a known record says already: it would make just the same, so nothing new is to be recorded."""
 
 from __future__ import annotations
 
@@ -86,7 +86,10 @@ def with_all(records: Iterable[Record], texts: Mapping[str, str], verl: str) -> 
 
 
 def _lies_between(before: str | None, made: str, after: str) -> bool:
-    """Whether all that an edit changes is in the fork to the letter: then it leaves just so much less to be done."""
+    """Whether all that an edit changes is in the fork to the letter: then it leaves just so much less to be done.
+
+    With 10 lines that differ between `before` and `after`, an edit of 4 lines must leave 6.
+    """
     if before is None:
         return _differing(made, after) == 0
     return _differing(before, made) > 0 and _differing(made, after) == _differing(before, after) - _differing(

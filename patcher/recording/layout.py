@@ -61,10 +61,12 @@ def relaid(base: str, fork: str) -> Relaid:
     places += range(at, len(new.lines))
     text = "\n".join(lines) + ("\n" if fork.endswith("\n") else "")
     # A text that would say something else is not taken, whatever the statements were.
-    return Relaid(text, tuple(places)) if same(text, fork, is_python=True) else Relaid.unchanged(fork)
+    return Relaid(text, tuple(places)) if same(text, fork, ".py") else Relaid.unchanged(fork)
 
 
 class _Text:
+    """A text of Python with its syntax tree and its comments by line, counted from 0."""
+
     def __init__(self, text: str) -> None:
         self.lines = split(text)
         self.tree = tree_of(text)
@@ -100,8 +102,8 @@ def _statements(
     """Lines of the base, and those of the fork that say the same, in order."""
     if not before or not after or before[0].col_offset != after[0].col_offset:
         return
-    said = [ast.dump(one) for one in before], [ast.dump(one) for one in after]
-    for tag, i1, i2, j1, j2 in SequenceMatcher(None, *said, autojunk=False).get_opcodes():
+    dumps = [ast.dump(one) for one in before], [ast.dump(one) for one in after]
+    for tag, i1, i2, j1, j2 in SequenceMatcher(None, *dumps, autojunk=False).get_opcodes():
         if tag == "equal":
             yield from _equal(old, new, before[i1:i2], after[j1:j2])
         elif tag == "replace":

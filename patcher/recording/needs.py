@@ -1,18 +1,25 @@
-"""Which changes need which: one that imports a name of the tree's own comes after the one that brings it."""
+"""Which changes need which: one that imports a name of the tree's own comes after the one that brings it.
+
+`from verl.utils.flags import log` in one file needs the change that defines `log` in verl/utils/flags.py, or adds this
+file, or has the package's `__init__.py` pass the name on.
+"""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache, lru_cache
 from pathlib import Path
+from typing import TypeVar
 
 from patcher.plan.own_imports import TreeLookup, bound, in_package, may_be_in, module_files, own_imports
 from patcher.recording.grouping import Piece
 from patcher.recording.hunks import Hunk
 from patcher.recording.proof import with_hunks
 from patcher.recording.proposal import Files
+
+T = TypeVar("T", bound=Hashable)
 
 
 def of_base(files: Files, root: Path, of_fork: TreeLookup) -> TreeLookup:
@@ -130,15 +137,17 @@ def _imported(piece: Piece, files: Files) -> list[str]:
 
 def _reached(needs: Sequence[AbstractSet[int]]) -> list[frozenset[int]]:
     """All that each needs, at whatever remove, and itself. Those that need each other reach the same."""
-    found: list[frozenset[int]] = []
-    for one in range(len(needs)):
-        seen, waiting = {one}, [one]
-        while waiting:
-            more = needs[waiting.pop()] - seen
-            seen |= more
-            waiting += more
-        found.append(frozenset(seen))
-    return found
+    return [frozenset(reachable(one, needs.__getitem__)) for one in range(len(needs))]
+
+
+def reachable(first: T, needed_by: Callable[[T], AbstractSet[T]]) -> set[T]:
+    """What is needed by one, by what that needs, and so on; with itself."""
+    seen, waiting = {first}, [first]
+    while waiting:
+        more = needed_by(waiting.pop()) - seen
+        seen |= more
+        waiting += more
+    return seen
 
 
 def _depths(needs: Sequence[AbstractSet[int]], reached: Sequence[frozenset[int]]) -> dict[frozenset[int], int]:

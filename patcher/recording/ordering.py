@@ -11,7 +11,7 @@ from patcher.i18n import Phrase, phrase
 from patcher.plan.inputs import belongs
 from patcher.plan.own_imports import AbsentImport, TreeLookup
 from patcher.plan.replay import Replayed, Rewriting, Workspace, predecessors
-from patcher.recording.needs import brings, in_fork
+from patcher.recording.needs import brings, in_fork, reachable
 from patcher.recording.proof import applied, with_hunks
 from patcher.recording.proposal import Files, Left, Proposal, Recorded, line_of
 from patcher.recording.texts import same, without_ids
@@ -47,6 +47,8 @@ def proven(
 
 @dataclass
 class _Ordering:
+    """Looks for an order of the records, by trying. What it has found out about two records is kept in `_pairs`."""
+
     proposal: Proposal
     word: str
     rewriting: Rewriting
@@ -75,7 +77,7 @@ class _Ordering:
 
     def gives_fork(self, file: str, text: str, records: Iterable[Recorded]) -> bool:
         """Whether a text is the file with the changes that are recorded."""
-        return same(text, _expected(file, self.proposal.files, records), is_python=file.endswith(".py"))
+        return same(text, _expected(file, self.proposal.files, records), file)
 
     def of_pairs(self, records: Sequence[Recorded], names: Collection[str]) -> After:
         """Which records of some files come after which, where only one order of the two gives the fork's text."""
@@ -92,9 +94,7 @@ class _Ordering:
         Returns those that do not make all of their edits, with what came of each, and the texts without markers."""
         by_id = {one.record.id: one for one in records}
         proposal = self.proposal
-        workspace = Workspace.of(
-            proposal.files.base, {}, self.word, "clean", tree_has=self.tree_has, rewriting=self.rewriting
-        )
+        workspace = Workspace(proposal.files.base, self.word, "clean", tree_has=self.tree_has, rewriting=self.rewriting)
         ordered = in_order([*(one.record for one in records), *proposal.known])
         earlier = predecessors(ordered)
         decide = belongs(proposal.base.verl)
@@ -141,7 +141,7 @@ class _Ordering:
             base, expected = files.base.get(file), _expected(file, files, (one, two))
             edits = [[edit for edit in each.record.edits if edit.file == file] for each in (one, two)]
             texts = [applied(base, [*edits[0], *edits[1]]), applied(base, [*edits[1], *edits[0]])]
-            good = [text is not None and same(text, expected, is_python=file.endswith(".py")) for text in texts]
+            good = [text is not None and same(text, expected, file) for text in texts]
             self._pairs[key] = None if good[0] == good[1] else one.record.id if good[0] else two.record.id
         return self._pairs[key]
 
@@ -158,19 +158,11 @@ def _follows(records: Iterable[Recorded], proposal: Proposal) -> dict[str, set[s
 
 def _add(first: str, later: str, follows: Mapping[str, set[str]], found: After) -> None:
     """Note that `later` comes after `first`, unless it does already, or `first` comes after it."""
-    if first not in follows.get(later, ()) and not _leads(first, later, follows):
+    # Two that need each other have no order.
+    before_first = reachable(first, lambda name: follows.get(name, set()))
+    if first not in follows.get(later, ()) and later not in before_first:
         follows[later].add(first)
         found[later][first] = None
-
-
-def _leads(name: str, other: str, follows: Mapping[str, set[str]]) -> bool:
-    """Whether a record comes after another already, or is it: two that need each other have no order."""
-    seen, waiting = {name}, [name]
-    while waiting:
-        more = follows.get(waiting.pop(), set()) - seen
-        seen |= more
-        waiting += more
-    return other in seen
 
 
 def _after(one: Recorded, names: Iterable[str]) -> Recorded:

@@ -26,8 +26,9 @@ from libcst.helpers import get_full_name_for_node
 from libcst.metadata import GlobalScope, ImportAssignment, MetadataWrapper, Scope, ScopeProvider
 
 from patcher.i18n import Phrase, phrase
-from patcher.recording.hunks import Change, Hunk
+from patcher.recording.hunks import Change, Hunk, hunk_of
 from patcher.recording.proof import applied, changes_of, proven_edits, with_hunks
+from patcher.rewrite import names
 from patcher.rewrite.marker import split, split_whole
 from patcher.rewrite.merging import three_way
 from patcher.rewrite.source import Source, parse
@@ -62,6 +63,9 @@ def port(file: str, before: str, after: str, texts: Mapping[str, str], offers: O
 def _port_into(
     file: str, before: str, after: str, there: str, text: str, offers: Offers
 ) -> tuple[str, str, list[Ported]]:
+    """Carry the changes into one file of the tree, without those that need a name that is not here."""
+    # What is refused in one round, for a name that it needs or doubles, is left out of the next: the others may then
+    # need a name that it would have brought, so the rounds go on until nothing more is refused.
     found = [one for one in changes_of(file, before, after) if not _is_blank(one, before, after)]
     refused: dict[int, Phrase] = {}
     while True:
@@ -70,7 +74,7 @@ def _port_into(
         for index, one in enumerate(found):
             made = None if index in refused else _carried(file, before, after, one, current)
             fate: Fate = "left" if made is None else "there" if made == current else "carried"
-            first, end = _hunk(one).old
+            first, end = hunk_of(one).old
             if made is not None:
                 done.append(Ported(first + 1, fate, there))
                 current = made
@@ -91,19 +95,15 @@ def _port_into(
             for index, one in enumerate(found)
             if done[index].fate == "carried"
             for name in sorted(lacking)
-            if any(re.search(rf"\b{re.escape(name)}\b", line) for line in split(after)[slice(*_hunk(one).new)])
+            if any(re.search(rf"\b{re.escape(name)}\b", line) for line in split(after)[slice(*hunk_of(one).new)])
         }
         if not using:
             return there, current, done
         refused |= {index: phrase("it uses {name}, which is not here", name=name) for index, name in using.items()}
 
 
-def _hunk(one: Hunk | Change) -> Hunk:
-    return one.hunk if isinstance(one, Change) else one
-
-
 def _is_blank(one: Hunk | Change, before: str, after: str) -> bool:
-    hunk = _hunk(one)
+    hunk = hunk_of(one)
     return not any(line.strip() for line in (*split(before)[slice(*hunk.old)], *split(after)[slice(*hunk.new)]))
 
 
@@ -111,10 +111,11 @@ def _carried(file: str, before: str, after: str, one: Hunk | Change, text: str) 
     """The text with one change; the same text where it has that already, None where the change finds no place."""
     if _is_there(before, after, one, text):
         return text
-    made = with_hunks(before, after, [_hunk(one)])
+    made = with_hunks(before, after, [hunk_of(one)])
     lines = three_way(split_whole(before), split_whole(text), split_whole(made))
     if lines is not None:
         return "".join(lines)
+    # Where lines do not merge, an edit of syntax may still find its place: it does not look at what stands around.
     if isinstance(one, Change) and not one.comments_alone:
         for edits in proven_edits(file, before, after, one):
             found = applied(text, edits)
@@ -127,7 +128,7 @@ def _is_there(before: str, after: str, one: Hunk | Change, text: str) -> bool:
     """Whether the new lines stand in the text, one below the other, and the old ones do not; in the same function.
 
     A merge would put an insertion there once more where its surroundings are others."""
-    hunk = _hunk(one)
+    hunk = hunk_of(one)
     old, new = _filled(split(before)[slice(*hunk.old)]), _filled(split(after)[slice(*hunk.new)])
     lines = _filled(_function(text, one.within if isinstance(one, Change) else None))
     return bool(new) and _holds(lines, new) and not (old and not _holds(new, old) and _holds(lines, old))
@@ -144,12 +145,9 @@ def _holds(lines: Sequence[str], part: Sequence[str]) -> bool:
 def _function(text: str, within: str | None) -> list[str]:
     """The lines of a class or function; all lines where there is none of that name."""
     code = parse(text) if within is not None else None
-    if isinstance(code, Source):
-        for node in walk(code.module):
-            if isinstance(node, SCOPES) and code.qualified_name(node) == within:
-                first, last = code.lines(node)
-                return split(text)[first - 1 : last]
-    return split(text)
+    scopes = code.within(within) if isinstance(code, Source) else ()
+    first, last = code.lines(scopes[0]) if isinstance(code, Source) and scopes else (1, None)
+    return split(text)[first - 1 : last]
 
 
 def _doubled(
@@ -159,7 +157,7 @@ def _doubled(
     theirs, ours = _bindings(after), _bindings(made)
     for index, one in enumerate(found):
         if done[index].fate == "carried" and isinstance(one, Change) and one.new.items:
-            names = _bindings("".join(f"{line}\n" for line in _dedented(split(after)[slice(*one.hunk.new)])))
+            names = _bindings(textwrap.dedent("\n".join(split(after)[slice(*one.hunk.new)])) + "\n")
             yield from ((index, name) for name in names if ours[name] > max(theirs[name], 1))
 
 
@@ -173,13 +171,9 @@ def _bindings(text: str) -> Counter[str]:
     for node in walk(module):
         if isinstance(node, SCOPES):
             found[node.name.value] += 1
-        elif isinstance(node, IMPORTS) and not isinstance(node.names, cst.ImportStar):
-            found.update(alias.evaluated_alias or alias.evaluated_name for alias in node.names)
+        elif isinstance(node, IMPORTS):
+            found.update(map(names.local, names.aliases(node)))
     return found
-
-
-def _dedented(lines: Sequence[str]) -> list[str]:
-    return textwrap.dedent("\n".join(lines)).split("\n")
 
 
 def missing(before: str, after: str, offers: Offers) -> set[str]:

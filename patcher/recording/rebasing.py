@@ -79,7 +79,7 @@ def rebase_records(
                 done.append(Rebased(record, "drifted", outcome.detail, {}))
                 continue
             current = found
-        workspace = Workspace.of(texts, {}, session.config.marker, session.config.style)
+        workspace = Workspace(texts, session.config.marker, session.config.style)
         replayed = workspace.replay(current, decide, earlier[record.id])
         if not replayed.made:
             done.append(Rebased(record, "drifted", outcome.detail, {}))

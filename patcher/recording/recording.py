@@ -1,4 +1,8 @@
-"""From what differs to records: found, grouped, named, and proven before anybody sees them."""
+"""From what differs to records: the way of `record` and `backport` as a whole. Nothing is written here.
+
+The texts of the base and the fork are compared file by file (`by_file`), changes of one purpose grouped (`grouping`),
+named (`describing`), and proven together in an order (`ordering`). What no record can say is `left`, with why.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +74,7 @@ def propose(
     differing = [
         Differing(path, files.before[path], after[path])
         for path in recorded
-        if not same(files.before[path], after[path], is_python=False)
+        if not same(files.before[path], after[path])
     ]
     with workers(len(differing), processes) as working:
         return _proposed(session, base, files, tuple(known), left, made, differing, against, working, tell)
@@ -99,7 +103,7 @@ def _proposed(
         files,
         after={**files.after, **texts},
         places={path: done[path].relaid.places for path in texts},
-        laid_out=tuple(path for path, text in texts.items() if not same(text, files.after[path], is_python=False)),
+        laid_out=tuple(path for path, text in texts.items() if not same(text, files.after[path])),
     )
     for path, one in done.items():
         made[path] = one.edits
@@ -155,12 +159,10 @@ def _without_breaks(
     return kept, left
 
 
-def with_records(
-    session: Session, proposal: Proposal, wanted: Sequence[Group], tell: OnProgress = lambda _under_way: None
-) -> Proposal:
+def with_records(session: Session, proposal: Proposal, wanted: Sequence[Group]) -> Proposal:
     """The proposal with a record for each group."""
     with workers(len({piece.file for group in wanted for piece in group.pieces})) as working:
-        return _with_records(session, proposal, wanted, working, tell)
+        return _with_records(session, proposal, wanted, working, lambda _under_way: None)
 
 
 def _with_records(

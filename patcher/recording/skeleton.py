@@ -13,7 +13,7 @@ from patcher.errors import UsageError
 from patcher.i18n import phrase
 from patcher.plan.examples import smallest
 from patcher.recording.hunks import Run, covering
-from patcher.recording.inferring import code_of
+from patcher.recording.inferring import called_name, code_of
 from patcher.records.model import Example, Record, When
 from patcher.records.writing import written
 from patcher.rewrite import names
@@ -21,7 +21,7 @@ from patcher.rewrite.edits import Mark, MoveImport, RenameArgument, Replace, Syn
 from patcher.rewrite.locating import locate
 from patcher.rewrite.outcome import Unparseable
 from patcher.rewrite.source import Source, parse
-from patcher.rewrite.syntax import SCOPES, only, walk
+from patcher.rewrite.syntax import only, walk
 from patcher.session.pre_images import release_of
 from patcher.tree.source import Undecodable, decode
 
@@ -62,8 +62,7 @@ def skeleton(session: Session, name: str, place: str) -> Skeleton:
             phrase("{file}:{line}: no statement stands there", file=file, line=line),
             advice=phrase("Name a line of a statement."),
         )
-    scope = next((node for node in (run.block, *code.ancestors(run.block)) if isinstance(node, SCOPES)), None)
-    within = code.qualified_name(scope) if scope is not None else None
+    within = code.qualified_name(run.block) or None
     edit = next((one for one in _edits(file, within, code, run, line) if _is_unique(code, one)), None)
     if edit is None:
         raise UsageError(
@@ -124,7 +123,7 @@ def _edits(file: str, within: str | None, code: Source, run: Run, line: int) -> 
             if re.search(rf"\b{re.escape(names.imported(alias))}\b", code.line(line)) and not full.startswith("."):
                 yield MoveImport(file=file, within=within, old=full, new=full)
     for call in only(walk(statement), cst.Call):
-        called = ".".join(part for part in names.dotted(call.func)[-2:] if part and part != "self")
+        called = called_name(call.func)
         for argument in call.args:
             if argument.keyword is not None and called and code.lines(argument)[0] == line:
                 word = argument.keyword.value

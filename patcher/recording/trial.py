@@ -1,4 +1,4 @@
-"""What a record would do to one file, whatever the tree and the versions are."""
+"""What a record would do to one file, whatever the tree and the versions are: `explain ID --try FILE`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from patcher.errors import UsageError, message_of
 from patcher.i18n import phrase
 from patcher.rewrite import rewrite
 from patcher.rewrite.edits import Edit, Mark, Style
+from patcher.rewrite.merging import common_ends
 from patcher.rewrite.outcome import Outcome, Rewritten
 from patcher.tree.source import Source, Undecodable, decode
 from patcher.worktree import files
@@ -54,13 +55,7 @@ def _edits_for(record: Record, file: Path) -> list[Edit]:
     """The edits of the file whose path has most in common with this one, from the end."""
 
     def alike(name: str) -> int:
-        pairs = zip(reversed(Path(name).parts), reversed(file.absolute().parts), strict=False)
-        count = 0
-        for one, two in pairs:
-            if one != two:
-                break
-            count += 1
-        return count
+        return common_ends(Path(name).parts, file.absolute().parts)[1]
 
     best = max(record.files, key=alike)
     if not alike(best):

@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Verl:
-    """`commit` or `folder` says where it is."""
+    """`commit` of a `checkout`, or `folder`, an unpacked release, says where it is; the other is not given."""
 
     name: Phrase
     version: str
+    """What its version file states; "" where there is none."""
     checkout: Checkout | None = None
     commit: str = ""
     folder: Path | None = None
@@ -45,21 +46,18 @@ class Verl:
 
     def everything(self) -> list[str]:
         """All of its files; of a release, those of the package."""
-        if self.checkout is None:
-            return self.package()
-        listing = self.checkout.git.run("ls-tree", "-r", "-z", "--full-tree", "--name-only", self.commit)
-        return [path.removeprefix(self.checkout.prefix) for path in names(listing)]
+        return self.package() if self.checkout is None else self._committed(self.checkout)
 
     def package(self) -> list[str]:
         """The files of the package verl."""
         if self.checkout is not None:
-            place = f"{self.checkout.prefix}{verl_tree.PACKAGE}"
-            listing = self.checkout.git.run(
-                "ls-tree", "-r", "-z", "--full-tree", "--name-only", self.commit, "--", place
-            )
-            return [path.removeprefix(self.checkout.prefix) for path in names(listing)]
+            return self._committed(self.checkout, "--", f"{self.checkout.prefix}{verl_tree.PACKAGE}")
         assert self.folder is not None
         return list(package_files(self.folder))
+
+    def _committed(self, checkout: Checkout, *only: str) -> list[str]:
+        listing = checkout.git.run("ls-tree", "-r", "-z", "--full-tree", "--name-only", self.commit, *only)
+        return [path.removeprefix(checkout.prefix) for path in names(listing)]
 
 
 def find_verl(checkout: Checkout, named: str) -> Verl:

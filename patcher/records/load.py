@@ -1,4 +1,8 @@
-"""Record folders -> records. Every mistake in every file is reported at once."""
+"""Folders of records -> records, in the order in which they are applied, or the mistakes of all files at once.
+
+A file of a fork's own folder replaces the shipped one of the same name. What is shipped is parsed once and then kept in
+the user's cache (`kept_as_shipped`); it is parsed anew after one of its files, or the code that parses, has changed.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from patcher import __version__
 from patcher.data import shipped
@@ -17,6 +21,8 @@ from patcher.i18n import listed, phrase
 from patcher.records.model import Record
 from patcher.tables.mistakes import Mistake, mistakes_error
 from patcher.worktree import files
+
+T = TypeVar("T")
 
 
 def record_files(extra: Sequence[Path] = ()) -> tuple[Path, ...]:
@@ -61,33 +67,44 @@ def parse_files(paths: Iterable[Path], package: str = "verl") -> tuple[Record, .
     For a fork that renamed verl (`package`) each record is read as if it were written for that name, its examples too:
     what is applied and kept in the ledger is the same text.
     """
-    known = _shipped_records() if package == "verl" else {}
-    records: list[Record] = []
-    mistakes: list[Mistake] = []
-    for path in paths:
-        if path in known:
-            records.append(known[path])
-            continue
-        from patcher.records.parse import parse
+    renamed = package != "verl"
 
-        text = read(path)
-        if isinstance(text, str) and package != "verl":
-            text = _OF_VERL.sub(package, text)
-        result = text if isinstance(text, Mistake) else parse(text, path)
-        match result:
-            case Record():
-                records.append(result)
-            case Mistake():
-                mistakes.append(result)
-            case _:
-                mistakes.extend(result)
+    def read_as(text: str, path: Path) -> Record | list[Mistake]:
+        return _parse(_OF_VERL.sub(package, text) if renamed else text, path)
+
+    records, mistakes = parsed(paths, {} if renamed else _shipped_records(), read_as)
     if not mistakes:
         mistakes = [*_unknown_neighbours(records), *_circles(records)]
     if mistakes:
-        one, many = "1 mistake in the records", "{count} {count:mistake|mistakes} in the records"
-        title = phrase(one if len(mistakes) == 1 else many, count=len(mistakes))
+        title = phrase("{count} {count:mistake|mistakes} in the records", count=len(mistakes))
         raise mistakes_error(title, mistakes, phrase("The format is described in docs/records.md."))
     return in_order(records)
+
+
+def parsed(
+    paths: Iterable[Path], known: Mapping[Path, T], parse: Callable[[str, Path], T | list[Mistake]]
+) -> tuple[list[T], list[Mistake]]:
+    """What each file holds, from `known` where that is told there; and all mistakes of all files."""
+    found: list[T] = []
+    mistakes: list[Mistake] = []
+    for path in paths:
+        if path in known:
+            found.append(known[path])
+            continue
+        text = read(path)
+        result = [text] if isinstance(text, Mistake) else parse(text, path)
+        if isinstance(result, list):
+            mistakes += result
+        else:
+            found.append(result)
+    return found, mistakes
+
+
+def _parse(text: str, path: Path) -> Record | list[Mistake]:
+    # Imported where a file has to be parsed: what is shipped comes from the cache, and `status` often needs no record.
+    from patcher.records.parse import parse
+
+    return parse(text, path)
 
 
 def _shipped_records() -> Mapping[Path, Record]:
@@ -97,11 +114,8 @@ def _shipped_records() -> Mapping[Path, Record]:
     """
 
     def compute() -> dict[str, Any] | None:
-        from patcher.records.parse import parse
-
-        found = {path: parse(text, path) for path in record_files() if isinstance(text := read(path), str)}
-        right = len(found) == len(record_files()) and all(isinstance(one, Record) for one in found.values())
-        return {"records": found} if right else None
+        found, mistakes = parsed(record_files(), {}, _parse)
+        return None if mistakes else {"records": dict(zip(record_files(), found, strict=True))}
 
     records: Mapping[Path, Record] = kept_as_shipped("patches", compute).get("records", {})
     return records
@@ -126,9 +140,7 @@ def kept_as_shipped(kind: str, compute: Callable[[], dict[str, Any] | None]) -> 
 
 def as_applied(name: str, text: str) -> Record:
     """A record from a ledger's own copy of its text. Raises RecordError where this version cannot read it."""
-    from patcher.records.parse import parse
-
-    result = parse(text, Path(f"{name}.toml"))
+    result = _parse(text, Path(f"{name}.toml"))
     if isinstance(result, Record):
         return result
     raise mistakes_error(

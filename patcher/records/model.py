@@ -1,4 +1,7 @@
-"""What a record says, as frozen values. Parsing is in `parse`, writing in `patcher.tree`."""
+"""What a patch record says, as frozen values: for which versions (`[when]`), which edits, and examples of them.
+
+Parsing is in `parse`, writing in `writing`, finding the files in `load`. Symptoms and settings have their own models.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +26,7 @@ class When:
     has: tuple[str, ...] = ()
     """Symbols that the installed package must offer: `pkg.mod.Class.attr`, or `pkg.mod.func(parameter)`."""
     lacks: tuple[str, ...] = ()
+    """Symbols, written alike, that it must not offer."""
     absent: tuple[str, ...] = ()
     """Distributions that must not be installed."""
     renamed: tuple[str, ...] = ()
@@ -47,6 +51,8 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Text:
+    """Title and reason in another language than English."""
+
     title: str
     reason: str
 
@@ -67,11 +73,14 @@ class Record:
     repairs: tuple[str, ...] = ()
     """What `check` finds where the record is needed and not made: symbols, with `*` as in names of files."""
     upstream: str | None = None
+    """The address of upstream's own fix, or of what is known of it there."""
     tags: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
+    """Records, by id, that are applied before this one, and whose lines it may edit."""
     enabled: bool = True
     """False: applied only when asked for by id, by tag, or in `uky-patch.toml`."""
     style: Style | None = None
+    """How its lines are marked, whatever uky-patch.toml says; None leaves it to that."""
     zh: Text | None = None
     source: str = ""
     """The TOML text that the record was parsed from."""

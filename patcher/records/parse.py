@@ -1,4 +1,8 @@
-"""A record's TOML text -> Record, or all of its mistakes at once."""
+"""A record's TOML text -> Record, or all of its mistakes at once. `RECORD` and `EDIT` say which keys there are.
+
+Each key has a rule for its value; what holds between keys (`with` needs `pattern`'s metavariables, `anchor` goes with
+`where = "before"`) is in the `_check_…` functions. docs/schemas are made from the same tables.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +27,6 @@ from patcher.records.rules import (
     is_symbol_pattern,
     is_tree_path,
 )
-from patcher.rewrite import check_code, check_hunk, check_pattern, check_value, metavariables
 from patcher.rewrite.edits import (
     AddArgument,
     CreateFile,
@@ -47,14 +50,24 @@ from patcher.rewrite.edits import (
     Style,
     Where,
 )
-from patcher.rewrite.pattern import check_base, check_definition, check_parameter
-from patcher.rewrite.words import check_requirement
+from patcher.rewrite.hunk import check_hunk
+from patcher.rewrite.pattern import (
+    check_base,
+    check_code,
+    check_definition,
+    check_parameter,
+    check_pattern,
+    check_value,
+    metavariables,
+)
+from patcher.rewrite.requirements import check_requirement
 from patcher.tables.mistakes import KeyPath, Mistake
 from patcher.tables.shapes import (
     READ_ELSEWHERE,
     Field,
     Mistakes,
     OneOf,
+    Rule,
     Shape,
     choice,
     flag,
@@ -97,15 +110,15 @@ def _check_setting(mistakes: Mistakes, path: KeyPath, edit: Setting, written: Ma
         mistakes.note((*path, "new"), "is missing; an edit needs old, new or both")
     elif edit.old == edit.new:
         mistakes.note((*path, "new"), "is the same as old")
-    if isinstance(edit, (SetDefault, SetParameter, SetDecorator, SetBase)) and edit.within is None:
-        mistakes.note((*path, "within"), "is missing; it names the function or class")
+    if isinstance(edit, (SetDefault, SetParameter, SetDecorator, SetBase)):
+        _check_within(mistakes, path, edit, written)
     if "behind" in written and "old" in written:
         mistakes.note((*path, "behind"), "is for what is added, without old")
     if isinstance(edit, SetValue) and edit.file.endswith((".sh", ".bash")) and edit.old is None is edit.behind:
         mistakes.note((*path, "behind"), "is missing; in a script it tells where a new one stands")
 
 
-def _check_function(mistakes: Mistakes, path: KeyPath, edit: ReplaceFunction, written: Mapping[str, Any]) -> None:  # noqa: ARG001
+def _check_within(mistakes: Mistakes, path: KeyPath, edit: Edit, _: Mapping[str, Any]) -> None:
     if edit.within is None:
         mistakes.note((*path, "within"), "is missing; it names the function or class")
 
@@ -149,11 +162,20 @@ def _edit(
     return Shape(make, {**place, **fields, "count": fields.get("count", _COUNT)}, rule)
 
 
-_TEXT_PLACE = {
-    "file": text(is_tree_path),
-    "verl": text(is_specifier, default=None),
-    "kind": READ_ELSEWHERE,
-}
+def _text_edit(
+    make: Callable[..., Edit],
+    rule: Callable[[Mistakes, KeyPath, Any, Mapping[str, Any]], None] | None = None,
+    **fields: Field,
+) -> Shape[Edit]:
+    """A kind of edit of a text that need be no Python: it has no scope, and one place."""
+    place = {"file": text(is_tree_path), "verl": text(is_specifier, default=None), "kind": READ_ELSEWHERE}
+    return Shape(make, {**place, **fields}, rule)
+
+
+def _old_and_new(*rules: Rule, blank: bool = False) -> dict[str, Field]:
+    """`old` and `new`, of which one may be left out: what is taken out, and what is added."""
+    return {key: text(*rules, default=None, blank=blank) for key in ("old", "new")}
+
 
 EDIT = OneOf(
     "kind",
@@ -182,74 +204,39 @@ EDIT = OneOf(
             anchor=text(check_pattern, default=None),
             code=text(check_code),
         ),
-        "set-default": _edit(
-            SetDefault,
-            _check_setting,
-            parameter=text(is_name),
-            old=text(check_value, default=None),
-            new=text(check_value, default=None),
-        ),
+        "set-default": _edit(SetDefault, _check_setting, parameter=text(is_name), **_old_and_new(check_value)),
         "set-parameter": _edit(
-            SetParameter,
-            _check_setting,
-            old=text(check_parameter, default=None),
-            new=text(check_parameter, default=None),
-            behind=text(default=None),
+            SetParameter, _check_setting, **_old_and_new(check_parameter), behind=text(default=None)
         ),
         "set-decorator": _edit(
-            SetDecorator,
-            _check_setting,
-            old=text(check_value, default=None),
-            new=text(check_value, default=None),
-            behind=text(check_value, default=None),
+            SetDecorator, _check_setting, **_old_and_new(check_value), behind=text(check_value, default=None)
         ),
-        "set-base": _edit(
-            SetBase,
-            _check_setting,
-            old=text(check_base, default=None),
-            new=text(check_base, default=None),
-            behind=text(check_base, default=None),
-        ),
+        "set-base": _edit(SetBase, _check_setting, **_old_and_new(check_base), behind=text(check_base, default=None)),
         "set-entry": _edit(
             SetEntry,
             _check_setting,
             container=text(is_name),
             key=text(check_value, default=None),
-            old=text(check_value, default=None),
-            new=text(check_value, default=None),
+            **_old_and_new(check_value),
             behind=text(check_value, default=None),
         ),
-        "replace-function": _edit(ReplaceFunction, _check_function, was=text(), code=text(check_definition)),
-        "set-value": Shape(
+        "replace-function": _edit(ReplaceFunction, _check_within, was=text(), code=text(check_definition)),
+        "set-value": _text_edit(
             SetValue,
-            {
-                **_TEXT_PLACE,
-                "key": text(),
-                "old": text(blank=True, default=None),
-                "new": text(blank=True, default=None),
-                "behind": text(default=None),
-                "comment": text(default=None),
-            },
             _check_setting,
+            key=text(),
+            **_old_and_new(blank=True),
+            behind=text(default=None),
+            comment=text(default=None),
         ),
-        "set-requirement": Shape(
+        "set-requirement": _text_edit(
             SetRequirement,
-            {
-                **_TEXT_PLACE,
-                "old": text(check_requirement, default=None),
-                "new": text(check_requirement, default=None),
-                "behind": text(check_requirement, default=None),
-            },
             _check_setting,
+            **_old_and_new(check_requirement),
+            behind=text(check_requirement, default=None),
         ),
-        "diff": Shape(
-            ReplaceLines,
-            {**_TEXT_PLACE, "hunk": text(check_hunk)},
-        ),
-        "create-file": Shape(
-            CreateFile,
-            {**_TEXT_PLACE, "content": text(blank=True)},
-        ),
+        "diff": _text_edit(ReplaceLines, hunk=text(check_hunk)),
+        "create-file": _text_edit(CreateFile, content=text(blank=True)),
     },
 )
 

@@ -17,7 +17,7 @@ from patcher.tables.shapes import Field, Matching, Mistakes, Rule, Shape, text
 
 DISTRIBUTIONS: tuple[str, ...] = (
     *("verl", "vllm", "torch", "transformers", "triton", "ray", "flash-attn", "peft", "tensordict", "numpy"),
-    *("sglang", "megatron-core", "python", "cuda"),
+    *("sglang", "megatron-core", "uvicorn", "python", "cuda"),
 )
 """What `[when]` can ask about."""
 _DOTTED = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")

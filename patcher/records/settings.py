@@ -95,8 +95,8 @@ def load_settings(folder: Path | None = None) -> tuple[Setting, ...]:
             case found:
                 mistakes.extend(found)
     if mistakes:
-        one, many = "1 mistake in the settings", "{count} {count:mistake|mistakes} in the settings"
-        raise mistakes_error(phrase(one if len(mistakes) == 1 else many, count=len(mistakes)), mistakes)
+        title = phrase("{count} {count:mistake|mistakes} in the settings", count=len(mistakes))
+        raise mistakes_error(title, mistakes)
     return tuple(settings)
 
 

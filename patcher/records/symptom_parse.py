@@ -1,4 +1,8 @@
-"""A symptom's TOML text -> Symptom, or all of its mistakes at once."""
+"""A symptom's TOML text -> Symptom, or all of its mistakes at once. The table `SYMPTOM` says which keys there are.
+
+Patterns are regular expressions. One that matches the empty line is refused, and so is a sign without a word of three
+letters or more: a log of gigabytes is searched for such words before any expression is tried.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from typing import Any, get_args
 from patcher.i18n import phrase
 from patcher.logs.milestones import PHASES
 from patcher.logs.required_words import learn, needles, width
-from patcher.records.load import kept_as_shipped, read, symptom_files
+from patcher.records.load import kept_as_shipped, parsed, symptom_files
 from patcher.records.rules import VERSIONS, identifier, is_id, is_variable
 from patcher.records.symptoms import (
     TOPICS,
@@ -52,33 +56,19 @@ def load_symptoms(folders: Sequence[Path] = ()) -> tuple[Symptom, ...]:
 
     Raises RecordError with all mistakes of all files, and for a folder that is not there.
     """
-    paths = symptom_files(folders)
-    known = _shipped_symptoms()
-    symptoms: dict[str, Symptom] = {}
-    mistakes: list[Mistake] = []
-    for path in paths:
-        if path in known:
-            symptoms[known[path].id] = known[path]
-            continue
-        source = read(path)
-        match source if isinstance(source, Mistake) else parse_symptom(source, path):
-            case Symptom() as symptom:
-                symptoms[symptom.id] = symptom
-            case Mistake() as mistake:
-                mistakes.append(mistake)
-            case found:
-                mistakes.extend(found)
+    symptoms, mistakes = parsed(symptom_files(folders), _shipped_symptoms(), parse_symptom)
     if not mistakes:
+        ids = {symptom.id for symptom in symptoms}
         mistakes = [
             Mistake(str(symptom.path), 0, "follows", phrase("there is no symptom {name!r}", name=name))
-            for symptom in symptoms.values()
+            for symptom in symptoms
             for name in symptom.follows
-            if name not in symptoms
+            if name not in ids
         ]
     if mistakes:
-        one, many = "1 mistake in the symptoms", "{count} {count:mistake|mistakes} in the symptoms"
-        raise mistakes_error(phrase(one if len(mistakes) == 1 else many, count=len(mistakes)), mistakes)
-    return tuple(symptoms.values())
+        title = phrase("{count} {count:mistake|mistakes} in the symptoms", count=len(mistakes))
+        raise mistakes_error(title, mistakes)
+    return tuple(symptoms)
 
 
 @lru_cache(maxsize=1)
@@ -89,15 +79,11 @@ def _shipped_symptoms() -> Mapping[Path, Symptom]:
     """
 
     def compute() -> dict[str, Any] | None:
-        found: dict[Path, Symptom] = {}
-        for path in symptom_files():
-            source = read(path)
-            symptom = parse_symptom(source, path) if isinstance(source, str) else source
-            if not isinstance(symptom, Symptom):
-                return None
-            found[path] = symptom
-        words = {match.line: tuple(needles(match.line)) for one in found.values() for match in one.matches}
-        return {"symptoms": found, "words": words}
+        found, mistakes = parsed(symptom_files(), {}, parse_symptom)
+        if mistakes:
+            return None
+        words = {match.line: tuple(needles(match.line)) for one in found for match in one.matches}
+        return {"symptoms": dict(zip(symptom_files(), found, strict=True)), "words": words}
 
     values = kept_as_shipped("symptoms", compute)
     learn(values.get("words", {}))

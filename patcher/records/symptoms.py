@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from patcher.logs.milestones import Phase
 
@@ -95,6 +95,8 @@ class SymptomExample:
 
 @dataclass(frozen=True, slots=True)
 class Words:
+    """Title and cause in another language than English."""
+
     title: str
     cause: str
 
@@ -149,5 +151,3 @@ TOPICS: tuple[str, ...] = (
     "system",
 )
 """Headings of the decision tree, in the order in which a run meets them."""
-
-SymptomIndex: TypeAlias = Mapping[str, Symptom]

@@ -1,4 +1,4 @@
-"""A record -> its TOML text, in the form of the shipped records."""
+"""A record -> its TOML text, in the form of the shipped records; reading it back gives the same edits."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from patcher.i18n import Phrase, phrase
 from patcher.packages.agent.installed import Installed
-from patcher.packages.environment import ABSENT, NAMES, TRAINS, Environment, assumed, verl_tree
+from patcher.packages.environment import Environment, assumed, verl_tree, with_assumed
 from patcher.remote.survey import Interpreter, Survey
 
 
@@ -37,17 +37,11 @@ def environment_under(
                 name, package.version, package.distribution, place, package.origin, package.note, package.renamed
             )
     problems += _take_tree(root, there, packages)
-    given = assumed(assume or {})
-    for name, version in given.items():
-        packages.pop(name, None)
-        if version != ABSENT:
-            packages[name] = Installed(name, version, None, None, "assumed")
-    known = True
-    if not any(name in packages or name in given for name in TRAINS):
+    packages, known = with_assumed(packages, assumed(assume or {}))
+    if not known:
         known = chosen is not None and chosen.origin == "named"
         notes.append(phrase("neither vllm nor torch is installed there; --python names the environment that trains"))
-    ordered = {name: packages[name] for name in NAMES if name in packages}
-    return Environment(python, ordered, tuple(problems), tuple(notes), known=known)
+    return Environment(python, packages, tuple(problems), tuple(notes), known=known)
 
 
 def _take_tree(root: Path, there: str, packages: dict[str, Installed]) -> list[Phrase]:

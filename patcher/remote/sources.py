@@ -27,7 +27,7 @@ def package_sources(connection: Connection, package: str) -> Path | None:
     """
     place = PurePosixPath(package)
     whose = f"{connection.host.target}\n{connection.host.port}\n{package}"
-    shelf = cache_root(None) / "hosts" / sha256(whose.encode(errors="replace")).hexdigest()[:16]
+    shelf = cache_root() / "hosts" / sha256(whose.encode(errors="replace")).hexdigest()[:16]
     known = _newest(shelf)
     if known is not None and not whole(known):
         known = None

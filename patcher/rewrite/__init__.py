@@ -8,9 +8,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from patcher.rewrite.hunk import check_hunk
 from patcher.rewrite.marker import Marker, markers
-from patcher.rewrite.pattern import check_code, check_pattern, check_value, metavariables
 
 if TYPE_CHECKING:
     from patcher.rewrite.edits import CreateFile, Edit, Mark
@@ -64,16 +62,11 @@ def forget() -> None:
 
 __all__ = [
     "Marker",
-    "check_code",
-    "check_hunk",
-    "check_pattern",
-    "check_value",
     "create_file",
     "forget",
     "markers",
     "markers_of_edit",
     "markers_of_pattern",
     "matches",
-    "metavariables",
     "rewrite",
 ]

@@ -1,4 +1,4 @@
-"""Whether a file has nothing at all of what a moved import is about, so that the move cannot break it.
+"""Whether a file has nothing at all of what a moved import is about, so that `move-import` is not needed in it.
 
 A fork that has rewritten a file may no longer use what the record imports anew. That there is no import to move does
 not show it: the name may come in another way.
@@ -48,6 +48,7 @@ def can_be_moved(text: str, edit: MoveImport) -> bool:
 
 
 def _mentions(node: cst.CSTNode, package: str, name: str, *, module_stays: bool) -> bool:
+    """Whether a name, string or import speaks of the moved name or, where its old module is gone, of that."""
     last = package.rpartition(".")[2]
     match node:
         case cst.Name(value=found) if found == name:

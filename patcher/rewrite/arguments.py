@@ -1,4 +1,8 @@
-"""Rename, remove and add keyword arguments of calls."""
+"""Rename, remove and add keyword arguments of calls, and rename attributes: edits that go by dotted names.
+
+A call or an attribute is meant if its full name, resolved through the file's imports, ends in the edit's: for
+`Engine.start` also `E.start`, after `from vllm.engine import Engine as E`.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ from patcher.rewrite.sites import Anchor, Change, Sites
 from patcher.rewrite.syntax import only
 
 if TYPE_CHECKING:
-    from patcher.rewrite.edits import AddArgument, RemoveArgument, RenameArgument
+    from patcher.rewrite.edits import AddArgument, RemoveArgument, RenameArgument, RenameAttribute
     from patcher.rewrite.source import Source
     from patcher.rewrite.syntax import Scope
 
@@ -22,6 +26,7 @@ _TIGHT = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
 
 
 def rename_argument(source: Source, scopes: Sequence[Scope], edit: RenameArgument) -> Sites:
+    """Calls with the old keyword are anchors, unless they have the new one too; calls with the new one are effects."""
     found = _calls(source, scopes, edit.call)
     effects = [
         new
@@ -33,10 +38,11 @@ def rename_argument(source: Source, scopes: Sequence[Scope], edit: RenameArgumen
         renamed = made.with_changes(keyword=cst.Name(edit.new))
         return renamed if edit.value is None else renamed.with_changes(value=_value(edit.value), equal=_TIGHT)
 
-    def anchor(old: cst.Arg) -> Anchor:
-        return Anchor(old, lambda: [Change(old, make)], lambda node: any(node is effect for effect in effects))
-
-    anchors = [anchor(old) for call in found if (old := _keyword(call, edit.old)) and not _keyword(call, edit.new)]
+    anchors = [
+        Anchor.changed(old, make, effects)
+        for call in found
+        if (old := _keyword(call, edit.old)) and not _keyword(call, edit.new)
+    ]
     return Sites(tuple(anchors), tuple(effects))
 
 
@@ -50,6 +56,8 @@ def _half_done(new: cst.Arg, edit: RenameArgument) -> bool:
 
 
 def remove_argument(source: Source, scopes: Sequence[Scope], edit: RemoveArgument) -> Sites:
+    """Calls with the keyword are anchors; all other calls of this name are effects."""
+
     def anchor(call: cst.Call, old: cst.Arg) -> Anchor:
         return Anchor(old, lambda: [without_argument(call, old)], _alike(call, edit.old))
 
@@ -71,11 +79,13 @@ def without_argument(call: cst.Call, argument: cst.Arg) -> Change:
 
 
 def add_argument(source: Source, scopes: Sequence[Scope], edit: AddArgument) -> Sites:
+    """Calls without the keyword are anchors; in those that have it, it is the effect, whatever its value."""
     new = cst.Arg(_value(edit.value), cst.Name(edit.new), equal=_TIGHT)
 
     def make(made: CSTNode) -> CSTNode:
         assert isinstance(made, cst.Call)
         match made.args:
+            # `sum(x for x in y)` needs no parentheses around the generator; beside a second argument it does.
             case [cst.Arg(value=cst.GeneratorExp(lpar=[]) as sole) as arg]:
                 inside = sole.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
                 made = made.with_changes(args=[arg.with_changes(value=inside)])
@@ -90,6 +100,23 @@ def add_argument(source: Source, scopes: Sequence[Scope], edit: AddArgument) -> 
     effects = [(keyword, call) for call in found if (keyword := _keyword(call, edit.new))]
     anchors = tuple(anchor(call) for call in found if not _keyword(call, edit.new))
     return Sites(anchors, tuple(keyword for keyword, _ in effects))
+
+
+def rename_attribute(source: Source, scopes: Sequence[Scope], edit: RenameAttribute) -> Sites:
+    """`args.old` is an anchor, `args.new` an effect; `old` by itself, a plain name, is neither."""
+    table = names.imports(source.everything)
+    old = tuple(edit.old.split("."))
+    found = [*only(source.nodes(scopes), cst.Attribute)]
+
+    def having(tail: names.Parts) -> list[cst.Attribute]:
+        return [n for n in found if n.attr.value == tail[-1] and names.ends_in(names.resolve(n, table), tail)]
+
+    effects = having((*old[:-1], edit.new))
+
+    def make(made: CSTNode) -> CSTNode:
+        return made.with_changes(attr=cst.Name(edit.new))
+
+    return Sites(tuple(Anchor.changed(node, make, effects) for node in having(old)), tuple(effects))
 
 
 def _calls(source: Source, scopes: Sequence[Scope], called: str) -> list[cst.Call]:

@@ -1,4 +1,7 @@
-"""Put statements in the place of others, or between them, also where several share a line."""
+"""Put statements in the place of others, or between them, in a block of libcst; also where several share a line.
+
+`a; b; c` without `b` is `a; c`. A comment right above a statement stays with it when another is put before it.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,14 @@ from libcst import CSTNode
 
 from patcher.rewrite.sites import Splice
 from patcher.rewrite.source import Source
-from patcher.rewrite.syntax import statements
+from patcher.rewrite.syntax import index_of, statements
 
 
 def place(source: Source, node: CSTNode) -> tuple[CSTNode, int]:
     """The block that a statement stands in, and its number among the block's statements."""
     above = source.parents[id(node)]
     block = source.parents[id(above)] if isinstance(above, cst.SimpleStatementLine) else above
-    return block, next(i for i, (small, _) in enumerate(statements(block)) if small is node)
+    return block, index_of((small for small, _ in statements(block)), node)
 
 
 def lines_of(block: CSTNode, splice: Splice) -> tuple[int, int]:
@@ -24,7 +27,7 @@ def lines_of(block: CSTNode, splice: Splice) -> tuple[int, int]:
 
     A block holds lines and a splice counts statements: of `a; b` and `c`, the statements 1 to 3 are on lines 0 to 2.
     """
-    lines = [next(i for i, line in enumerate(block.body) if line is of) for _, of in statements(block)]  # type: ignore[attr-defined]
+    lines = [index_of(block.body, line) for _, line in statements(block)]  # type: ignore[attr-defined]
     beside = min(splice.first - splice.behind, len(lines) - 1)
     touched = lines[splice.first : splice.last] or [lines[beside]]
     return touched[0], touched[-1] + 1

@@ -14,12 +14,12 @@ from libcst import CSTNode
 
 from patcher.rewrite.blocks import lines_of, spliced, suite
 from patcher.rewrite.edits import Mark
-from patcher.rewrite.marker import line_markers
+from patcher.rewrite.marker import foreign_record
 from patcher.rewrite.marking import Lines, marked
 from patcher.rewrite.outcome import EOL, AnchorAmbiguous, Outcome, Overlap, Rewritten, Unparseable
 from patcher.rewrite.sites import Anchor, Change, Make, Splice, Step
 from patcher.rewrite.source import Source, Trace, parse, remember
-from patcher.rewrite.syntax import BLOCKS, statements
+from patcher.rewrite.syntax import BLOCKS, index_of, statements
 
 _UNKEPT = "libcst does not give this line back as it is written; put the white space around it in its usual form"
 
@@ -31,9 +31,8 @@ def make(
     for anchor in anchors:
         if not isinstance(anchor.node, cst.Module):
             line = source.lines(anchor.node)[0]
-            for record in line_markers(source.line(line), mark.word):
-                if record is not None and record != mark.record and record not in may_touch:
-                    return Overlap(line, record)
+            if (other := foreign_record(source.line(line), mark, may_touch)) is not None:
+                return Overlap(line, other)
     steps = [step for anchor in anchors for step in anchor.steps()]
     if not source.module.body:
         return _first(source, [node for step in steps if isinstance(step, Splice) for node in step.new], mark)
@@ -102,8 +101,9 @@ def _regions(source: Source, steps: Sequence[Step]) -> Iterator[tuple[CSTNode, i
         else:
             unit = source.whole_lines(step.node if isinstance(step, Change) else step.block)
             block = source.parents[id(unit)]
-            index = next(i for i, line in enumerate(block.body) if line is unit)  # type: ignore[attr-defined]
+            index = index_of(block.body, unit)  # type: ignore[attr-defined]
             ranges.append((block, index, index + 1))
+    # A change inside a line that another change rebuilds is made with that line, and is no region of its own.
     covered = {id(line) for block, first, last in ranges for line in block.body[first:last]}  # type: ignore[attr-defined]
     outer = [r for r in ranges if not any(id(above) in covered for above in (r[0], *source.ancestors(r[0])))]
     joined: list[tuple[CSTNode, int, int]] = []

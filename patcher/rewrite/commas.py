@@ -1,10 +1,16 @@
-"""Take an item out of a list with commas, or put one into it, in the style that the list is written in."""
+"""Take an item out of a list with commas, or put one into it, in the style that the list is written in.
+
+start(                  start(                      Arguments, imports, elements, parameters and bases are each
+    port,                   port,                   taken apart into `Items` by an `of_…`, changed, and put back by
+)                           timeout=600,            its `to_…`. Trailing commas and comments stay.
+                        )
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import libcst as cst
 from libcst import CSTNode
@@ -27,6 +33,7 @@ class Items:
 
 
 def of_call(call: cst.Call) -> Items:
+    """The arguments of a call."""
     last = call.args[-1] if call.args else None
     if last is None:
         return Items((), NOTHING, call.whitespace_before_args)
@@ -34,6 +41,7 @@ def of_call(call: cst.Call) -> Items:
 
 
 def to_call(call: cst.Call, items: Items) -> cst.Call:
+    """The call with these arguments."""
     if not items.items:
         return call.with_changes(args=[], whitespace_before_args=items.behind)
     *most, last = items.items
@@ -42,6 +50,7 @@ def to_call(call: cst.Call, items: Items) -> cst.Call:
 
 
 def of_import(node: cst.ImportFrom) -> Items:
+    """The names of a `from … import`, in parentheses or not."""
     assert not isinstance(node.names, cst.ImportStar)
     before = node.lpar.whitespace_after if node.lpar else NOTHING
     last = node.names[-1]
@@ -49,6 +58,7 @@ def of_import(node: cst.ImportFrom) -> Items:
 
 
 def to_import(node: cst.ImportFrom, items: Items) -> cst.ImportFrom:
+    """The import with these names, of which there is one at least."""
     *most, last = items.items
     if node.lpar is None or node.rpar is None:
         return node.with_changes(names=[*most, last.with_changes(comma=cst.MaybeSentinel.DEFAULT)])
@@ -80,6 +90,7 @@ def of_brackets(node: Brackets) -> Items:
 
 
 def to_brackets(node: Brackets, items: Items) -> Brackets:
+    """The list, set, dictionary or tuple with these elements."""
     elements = list(items.items)
     before, after = items.before, items.behind
     if elements and isinstance(last := elements[-1], CSTNode) and isinstance(last.comma, cst.Comma):
@@ -112,30 +123,34 @@ def of_parameters(function: cst.FunctionDef) -> Items:
 
 
 def to_parameters(function: cst.FunctionDef, items: Items) -> cst.FunctionDef:
-    """The function with these parameters: what stands behind `*` or `*args` is for keywords alone."""
-    of = function.params
-    slash = next((i for i, item in enumerate(items.items) if isinstance(item, cst.ParamSlash)), None)
-    groups: dict[str, list[Item]] = {name: [] for name in _GROUPS}
-    before = items.before
-    for index, item in enumerate(items.items):
-        if index == len(items.items) - 1:
-            item = _ended(item, items.behind, "whitespace_after_param") if isinstance(item, cst.Param) else item
-        elif isinstance(item, cst.Param):
-            item = item.with_changes(whitespace_after_param=NOTHING)
+    """The function with these parameters, with `/` and `*` as they stand in the text."""
+    spaced = [item.with_changes(whitespace_after_param=NOTHING) if isinstance(item, cst.Param) else item
+              for item in items.items]  # fmt: skip
+    if spaced and isinstance(spaced[-1], cst.Param):
+        spaced[-1] = _ended(items.items[-1], items.behind, "whitespace_after_param")
+    params = function.params.with_changes(**parameter_fields(spaced))
+    return function.with_changes(params=params, whitespace_before_params=items.before)
+
+
+def parameter_fields(items: Iterable[Item]) -> dict[str, Any]:
+    """The fields of `cst.Parameters` for parameters in the order of the text, with `/` and `*` among them.
+
+    What stands behind `*` or `*args` is for keywords alone, what stands before `/` for positions alone.
+    """
+    several: dict[str, list[Item]] = {name: [] for name in _GROUPS[::2]}
+    single: dict[str, Any] = {name: getattr(cst.Parameters(), name) for name in _GROUPS[1::2]}
+    name = "params"
+    for item in items:
         if isinstance(item, cst.ParamSlash):
-            groups["posonly_ind"].append(item)
+            single["posonly_ind"] = item
+            several["posonly_params"], several["params"] = several["params"], []
         elif isinstance(item, cst.ParamStar) or (isinstance(item, cst.Param) and item.star == "*"):
-            groups["star_arg"].append(item)
+            single["star_arg"], name = item, "kwonly_params"
         elif isinstance(item, cst.Param) and item.star == "**":
-            groups["star_kwarg"].append(item)
-        elif slash is not None and index < slash:
-            groups["posonly_params"].append(item)
+            single["star_kwarg"] = item
         else:
-            groups["kwonly_params" if groups["star_arg"] else "params"].append(item)
-    single = {name: groups[name][0] if groups[name] else getattr(cst.Parameters(), name) for name in _GROUPS[1::2]}
-    several = {name: groups[name] for name in _GROUPS[::2]}
-    several.pop("posonly_ind", None)
-    return function.with_changes(params=of.with_changes(**several, **single), whitespace_before_params=before)
+            several[name].append(item)
+    return {**several, **single}
 
 
 def _behind(last: Item, without: Space) -> Space:

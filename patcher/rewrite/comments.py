@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import shlex
-import sys
 from collections.abc import Callable, Iterator
-from typing import Any
+
+from patcher.rewrite.keyed import loads
 
 _CONTINUED = re.compile(r"\\[ \t]*(#.*)?$", re.MULTILINE)
 
@@ -29,15 +29,6 @@ def _yaml(text: str) -> list[tuple[object, ...]]:
 
     events = yaml.parse(text, Loader=yaml.SafeLoader)
     return [(type(one), getattr(one, "value", None), getattr(one, "anchor", None)) for one in events]
-
-
-def _toml(text: str) -> dict[str, Any]:
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-    found: dict[str, Any] = tomllib.loads(text)
-    return found
 
 
 def _shell(text: str) -> list[str]:
@@ -63,7 +54,7 @@ def _requirements(text: str) -> list[str]:
 
 _FORMS: tuple[tuple[re.Pattern[str], Callable[[str], object]], ...] = (
     (re.compile(r"\.ya?ml$"), _yaml),
-    (re.compile(r"\.toml$"), _toml),
+    (re.compile(r"\.toml$"), loads),
     (re.compile(r"\.(sh|bash)$"), _shell),
     (re.compile(r"^requirements[\w.-]*\.txt$"), _requirements),
 )

@@ -22,7 +22,6 @@ from patcher.rewrite.outcome import AlreadyDone, OtherFile, Rewritten
 
 _STAYS_FIRST = re.compile(r"#!|[ \t\f]*#.*?coding[:=]")
 """A line that counts only as the first, or as one of the first two: what runs a script, the encoding of Python."""
-_BOM = "\ufeff"
 
 
 @lru_cache(maxsize=1024)
@@ -41,18 +40,16 @@ def create_file(edit: CreateFile, mark: Mark) -> Rewritten:
     return Rewritten(made, (top + 1,))
 
 
-def recognise_file(source: str, edit: CreateFile, word: str) -> AlreadyDone | OtherFile:
+def recognise_file(text: str, edit: CreateFile, word: str) -> AlreadyDone | OtherFile:
     """The outcome for a tree that has a file of this name: done where the two differ in markers alone."""
-    text = source.removeprefix(_BOM)
     if (index := _first_difference(text, edit, word)) is None:
         found = markers(text, word)
         return AlreadyDone((found[0].line if found else 1,), bool(found))
     return OtherFile(max(1, min(shown_line(text, word, index), len(split(text)))))
 
 
-def markers_of_file(source: str, edit: CreateFile, word: str) -> frozenset[int]:
+def markers_of_file(text: str, edit: CreateFile, word: str) -> frozenset[int]:
     """The lines with a marker, from 1, in a file that is the edit's: all of them."""
-    text = source.removeprefix(_BOM)
     if _first_difference(text, edit, word) is not None:
         return frozenset()
     return frozenset(marker.line for marker in markers(text, word))

@@ -21,7 +21,7 @@ from patcher.rewrite import commas
 from patcher.rewrite.blocks import place
 from patcher.rewrite.filling import Filler
 from patcher.rewrite.pattern import pattern
-from patcher.rewrite.sites import Anchor, Change, Make, Sites, Splice, Step
+from patcher.rewrite.sites import Anchor, Change, Sites, Splice, Step
 from patcher.rewrite.syntax import equal, parts
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def set_default(scopes: Sequence[Scope], edit: SetDefault) -> Sites:
-    """Of `old` and `new` each may be missing: a parameter without a default."""
+    """The default of a function's parameter or of a class's field; None of `old` or `new` stands for no default."""
     old, new = (None if text is None else cst.parse_expression(text) for text in (edit.old, edit.new))
 
     def make(made: CSTNode) -> CSTNode:
@@ -48,7 +48,7 @@ def set_default(scopes: Sequence[Scope], edit: SetDefault) -> Sites:
     anchors, effects = [], []
     for node, value in _with_default(scopes, edit.parameter):
         if _alike(value, old):
-            anchors.append(Anchor(node, partial(_steps, node, make)))
+            anchors.append(Anchor.changed(node, make))
         elif _alike(value, new):
             effects.append(node)
     return Sites(tuple(anchors), tuple(effects))
@@ -89,15 +89,13 @@ def parameters(function: cst.FunctionDef) -> list[cst.Param]:
 
 
 def set_parameter(scopes: Sequence[Scope], edit: SetParameter) -> Sites:
-    """`/`, `*`, `*args` and `**kwargs` stay where they are."""
+    """A parameter of a function's signature; `/`, `*`, `*args` and `**kwargs` stay where they are."""
 
     def change(made: CSTNode, old: int | None, new: CSTNode | None, behind: int | None) -> CSTNode:
         assert isinstance(made, cst.FunctionDef)
         items = commas.of_parameters(made)
-        index = old if old is not None else behind + 1 if behind is not None else len(items.items)
-        if old is None and behind is None and made.params.star_kwarg is not None:
-            index -= 1
-        return commas.to_parameters(made, changed(items, old, new, index))
+        last = len(items.items) - (made.params.star_kwarg is not None)
+        return commas.to_parameters(made, changed(items, old, new, last if behind is None else behind + 1))
 
     def listed(scope: CSTNode) -> Sequence[CSTNode] | None:
         return commas.of_parameters(scope).items if isinstance(scope, cst.FunctionDef) else None
@@ -119,6 +117,8 @@ def read_parameter(text: str) -> CSTNode:
 
 
 def set_decorator(scopes: Sequence[Scope], edit: SetDecorator) -> Sites:
+    """A decorator, compared as a whole with its arguments; the outermost place is the first."""
+
     def change(made: CSTNode, old: int | None, new: CSTNode | None, behind: int | None) -> CSTNode:
         assert isinstance(made, (cst.FunctionDef, cst.ClassDef))
         found = [*made.decorators]
@@ -140,14 +140,16 @@ def set_decorator(scopes: Sequence[Scope], edit: SetDecorator) -> Sites:
 
 
 def set_base(scopes: Sequence[Scope], edit: SetBase) -> Sites:
+    """A base of a class, or a keyword such as `metaclass=Registry`; without any the parentheses go."""
+
     def change(made: CSTNode, old: int | None, new: CSTNode | None, behind: int | None) -> CSTNode:
         assert isinstance(made, cst.ClassDef)
         call = cst.Call(cst.Name("f"), [*made.bases, *made.keywords])
         items = commas.of_call(call)
-        index = old if old is not None else behind + 1 if behind is not None else 0
-        if isinstance(new, cst.Arg) and new.keyword is not None and old is None:
-            index = len(items.items)
-        args = commas.to_call(call, changed(items, old, new, index)).args
+        at = 0 if behind is None else behind + 1
+        if isinstance(new, cst.Arg) and new.keyword is not None:
+            at = len(items.items)
+        args = commas.to_call(call, changed(items, old, new, at)).args
         bare = {} if args else {"lpar": cst.MaybeSentinel.DEFAULT, "rpar": cst.MaybeSentinel.DEFAULT}
         bases = [arg for arg in args if arg.keyword is None]
         return made.with_changes(bases=bases, keywords=[arg for arg in args if arg.keyword is not None], **bare)
@@ -163,10 +165,10 @@ def set_base(scopes: Sequence[Scope], edit: SetBase) -> Sites:
     return in_lists(scopes, edit, listed, read, change, lambda item, text: equal(item, read(text)))
 
 
-def changed(items: commas.Items, old: int | None, new: CSTNode | None, index: int) -> commas.Items:
-    """The items with `new` in the place of the one at `old`, without that one, or with `new` before `index`."""
+def changed(items: commas.Items, old: int | None, new: CSTNode | None, at: int) -> commas.Items:
+    """The items with `new` in the place of the one at `old`, or without it; where `old` is None, with `new` at `at`."""
     if old is None:
-        return commas.inserted(items, index, new)  # type: ignore[arg-type]
+        return commas.inserted(items, at, new)  # type: ignore[arg-type]
     return commas.without(items, old) if new is None else commas.replaced(items, old, new)  # type: ignore[arg-type]
 
 
@@ -175,12 +177,13 @@ def in_lists(
     edit: SetParameter | SetDecorator | SetBase | SetEntry,
     listed: Callable[[CSTNode], Sequence[CSTNode] | None],
     read: Callable[[str], CSTNode],
-    change: Callable[[CSTNode, int | None, CSTNode | None, int | None], CSTNode],
+    change: Callable[..., CSTNode],
     named: Callable[[CSTNode, str], bool],
 ) -> Sites:
     """The lists that have `old` and not `new`, and those with the effect.
 
-    `listed` gives a holder's items, `change` the holder with the edit made, by the indexes of `old` and of `behind`.
+    `listed` gives a holder's items; `change(holder, old=index, new=item, behind=index)` gives the holder with the edit
+    made, where each but the holder may be None.
     """
     old, new = (None if text is None else read(text) for text in (edit.old, edit.new))
     anchors, effects = [], []
@@ -191,29 +194,14 @@ def in_lists(
         has_old = _index(items, lambda item: old is not None and equal(item, old))
         has_new = _index(items, lambda item: new is not None and equal(item, new))
         behind = _index(items, lambda item: edit.behind is not None and named(item, edit.behind))
-        made = partial(_with, change, old=has_old, new=new, behind=behind)
+        made = partial(change, old=has_old, new=new, behind=behind)
         here = old is None and (edit.behind is None or behind is not None)
         if (new is None or has_new is None) and (has_old is not None or here):
             node = items[has_old] if has_old is not None else holder
-            anchors.append(Anchor(node, partial(_steps, holder, made)))
+            anchors.append(Anchor(node, partial(list, [Change(holder, made)])))
         elif has_old is None:
             effects.append(items[has_new] if has_new is not None else holder)
     return Sites(tuple(anchors), tuple(effects))
-
-
-def _with(
-    change: Callable[[CSTNode, int | None, CSTNode | None, int | None], CSTNode],
-    made: CSTNode,
-    *,
-    old: int | None,
-    new: CSTNode | None,
-    behind: int | None,
-) -> CSTNode:
-    return change(made, old, new, behind)
-
-
-def _steps(node: CSTNode, make: Make) -> list[Step]:
-    return [Change(node, make)]
 
 
 def _index(items: Sequence[CSTNode], wanted: Callable[[CSTNode], bool]) -> int | None:
@@ -224,6 +212,7 @@ def _index(items: Sequence[CSTNode], wanted: Callable[[CSTNode], bool]) -> int |
 
 
 def replace_function(source: Source, scopes: Sequence[Scope], edit: ReplaceFunction) -> Sites:
+    """A whole function or class: an anchor if its digest is `was`, an effect if it is the new one but for layout."""
     new = pattern(edit.code)
     anchors, effects = [], []
     for scope in scopes:
@@ -243,20 +232,20 @@ def _instead(source: Source, scope: CSTNode, code: str) -> list[Step]:
 
 def digest(node: CSTNode) -> str:
     """What a node says, layout and comments left out, as 16 hexadecimal digits."""
-    return hashlib.sha256("\0".join(_said(node)).encode()).hexdigest()[:16]
+    return hashlib.sha256("\0".join(_significant(node)).encode()).hexdigest()[:16]
 
 
-def _said(node: CSTNode) -> Iterator[str]:
+def _significant(node: CSTNode) -> Iterator[str]:
     """The kinds of the nodes and what stands in them. What is not there says nothing, so that new fields of later
     versions of libcst change no digest."""
     yield type(node).__name__
     for name in parts(type(node)):
         value: Any = getattr(node, name)
         if isinstance(value, CSTNode):
-            yield from _said(value)
+            yield from _significant(value)
         elif isinstance(value, (list, tuple)):
             for one in value:
-                yield from _said(one)
+                yield from _significant(one)
         elif isinstance(value, str) and value:
             yield value
     yield ")"

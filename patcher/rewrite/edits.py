@@ -1,11 +1,15 @@
-"""The edits that a record can ask for, as frozen values, and how a changed line is marked."""
+"""The kinds of edit that a record can ask for, as frozen values, and how a changed line is marked.
+
+Edits of Python find their place by syntax (`SyntaxEdit`), the others by lines or keys of a text (`TextEdit`). The names
+that a record's TOML has for them, `kind = "rename-argument"`, are in `patcher.records.parse`.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from patcher.rewrite.words import name_of
+from patcher.rewrite.requirements import name_of
 
 Style = Literal["comment", "clean"]
 """Whether the old lines are kept above the new ones as comments, or dropped."""
@@ -78,12 +82,16 @@ class RenameArgument(Place):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoveArgument(Place):
+    """No longer pass a keyword argument: `start(port, disable_log_requests=True)` becomes `start(port)`."""
+
     call: str
     old: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddArgument(Place):
+    """Pass one more keyword argument; `value` is an expression, as it is written."""
+
     call: str
     new: str
     value: str

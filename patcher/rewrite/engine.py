@@ -1,22 +1,19 @@
-"""One edit on one source text: find its places, count them, and make it."""
+"""One edit on one source text: find its places, count them, and make it.
+
+`count` of the edit decides: with as many anchors as it asks for, each is changed; with more, the edit is ambiguous;
+with fewer, an anchor is missing, unless places that a hand has edited already make up for it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import libcst as cst
 
 from patcher.rewrite.changes import make
 from patcher.rewrite.created import recognise_file
-from patcher.rewrite.edits import (
-    CreateFile,
-    Edit,
-    Mark,
-    ReplaceLines,
-    SetRequirement,
-    SetValue,
-    SyntaxEdit,
-)
+from patcher.rewrite.edits import CreateFile, Edit, Mark, ReplaceLines, SetRequirement, SetValue, SyntaxEdit
 from patcher.rewrite.excerpt import excerpt_for, excerpts_with
 from patcher.rewrite.hand_made import markers_of_effect
 from patcher.rewrite.lines import rewrite_hunk
@@ -24,7 +21,7 @@ from patcher.rewrite.locating import locate
 from patcher.rewrite.marker import line_markers, marker_pattern
 from patcher.rewrite.matching import find
 from patcher.rewrite.nearest import nearest
-from patcher.rewrite.outcome import AlreadyDone, AnchorAmbiguous, AnchorMissing, Outcome, Rewritten, Unparseable
+from patcher.rewrite.outcome import BOM, AlreadyDone, AnchorAmbiguous, AnchorMissing, Outcome, Rewritten, Unparseable
 from patcher.rewrite.pattern import Pattern, pattern
 from patcher.rewrite.removed import commented_out
 from patcher.rewrite.sites import Sites, settle
@@ -32,29 +29,36 @@ from patcher.rewrite.source import Source, known, parse
 from patcher.rewrite.syntax import Scope
 from patcher.rewrite.values import rewrite_value
 
-_BOM = "\ufeff"
-
 
 def rewrite(source: str, edit: Edit, mark: Mark, *, may_touch: frozenset[str] = frozenset()) -> Outcome:
     """Make `edit` on a source text with its own newlines; what it does not concern stays as it is.
 
     `may_touch` names the records whose marked lines may be edited.
     """
+    text = source.removeprefix(BOM)
+    outcome = _rewritten(text, edit, mark, may_touch)
+    if isinstance(outcome, Rewritten) and text != source:
+        return replace(outcome, source=BOM + outcome.source)
+    return outcome
+
+
+def _rewritten(text: str, edit: Edit, mark: Mark, may_touch: frozenset[str]) -> Outcome:
     if isinstance(edit, CreateFile):
-        return recognise_file(source, edit, mark.word)
+        return recognise_file(text, edit, mark.word)
     if isinstance(edit, ReplaceLines):
-        return rewrite_hunk(source, edit, mark, may_touch)
+        return rewrite_hunk(text, edit, mark, may_touch)
     if isinstance(edit, (SetValue, SetRequirement)):
-        return rewrite_value(source, edit, mark, may_touch)
-    if not known(source) and (part := excerpt_for(source, edit)):
-        outcome = part.of_whole(source, _rewrite(part.text, edit, mark, may_touch))
+        return rewrite_value(text, edit, mark, may_touch)
+    # Of a long file the function that the edit is about is read by itself, unless only the whole file can tell.
+    if not known(text) and (part := excerpt_for(text, edit)):
+        outcome = part.of_whole(text, _rewrite(part.text, edit, mark, may_touch))
         if outcome is not None:
             return outcome
-    return _rewrite(source, edit, mark, may_touch)
+    return _rewrite(text, edit, mark, may_touch)
 
 
-def _rewrite(source: str, edit: SyntaxEdit, mark: Mark, may_touch: frozenset[str]) -> Outcome:
-    code = parse(source)
+def _rewrite(text: str, edit: SyntaxEdit, mark: Mark, may_touch: frozenset[str]) -> Outcome:
+    code = parse(text)
     if isinstance(code, Unparseable):
         return code
     scopes = code.within(edit.within)
@@ -62,21 +66,17 @@ def _rewrite(source: str, edit: SyntaxEdit, mark: Mark, may_touch: frozenset[str
         return AnchorMissing(edit.count or 1, 0, nearest(code, scopes, edit))
     try:
         sites = settle(code, locate(code, scopes, edit, mark))
-        return _outcome(code, scopes, edit, sites, mark, may_touch, source.startswith(_BOM))
+        return _outcome(code, scopes, edit, sites, mark, may_touch)
     except cst.ParserSyntaxError as error:
         return Unparseable(1, error.message.splitlines()[-1])
 
 
 def _outcome(
-    code: Source,
-    scopes: Sequence[Scope],
-    edit: SyntaxEdit,
-    sites: Sites,
-    mark: Mark,
-    may_touch: frozenset[str],
-    bom: bool,
+    code: Source, scopes: Sequence[Scope], edit: SyntaxEdit, sites: Sites, mark: Mark, may_touch: frozenset[str]
 ) -> Outcome:
+    """Hold the number of anchors and effects to `count`: too many are ambiguous, too few are missing."""
     found, effects = len(sites.anchors), len(sites.effects)
+    # `count = "every"` asks for all that are there, and for one at least.
     wanted = edit.count if edit.count is not None else max(1, found)
     if found > wanted:
         return AnchorAmbiguous(wanted, tuple(code.lines(anchor.node)[0] for anchor in sites.anchors))
@@ -85,6 +85,7 @@ def _outcome(
             tuple(code.lines(node)[0] for node in sites.effects),
             any(markers_of_effect(code, node, edit, mark.word) for node in sites.effects),
         )
+    # What is taken out leaves no effect in the code. Kept as a comment it shows that the edit was made.
     if found == 0 and edit.taken_out is not None:
         spans = commented_out(code, scopes, pattern(edit.taken_out), marker_pattern(mark.word))
         if len(spans) >= wanted:
@@ -92,16 +93,14 @@ def _outcome(
             return AlreadyDone(
                 tuple(first for first, _ in spans), any(line_markers(line, mark.word) for line in inside)
             )
+    # Of three places a hand may have edited one: two anchors and one effect are as many as are asked for.
     if found == 0 or (found < wanted and found + effects != wanted):
         return AnchorMissing(wanted, found, nearest(code, scopes, edit))
     by_hand = sites.effects if found < wanted or edit.count is None else ()
     try:
-        outcome = make(code, sites.anchors, by_hand, mark, may_touch)
+        return make(code, sites.anchors, by_hand, mark, may_touch)
     except cst.CSTValidationError as error:  # `def f(a, b)` with a default for `a` alone: libcst makes no such node.
         return Unparseable(code.lines(sites.anchors[0].node)[0], str(error))
-    if isinstance(outcome, Rewritten) and bom:
-        return Rewritten(_BOM + outcome.source, outcome.lines, outcome.by_hand)
-    return outcome
 
 
 def matches(source: str, wanted: str) -> tuple[int, ...]:

@@ -27,6 +27,7 @@ _KINDS = (cst.List, cst.Set, cst.Dict, cst.Tuple)
 
 
 def set_entry(source: Source, scopes: Sequence[Scope], edit: SetEntry) -> Sites:
+    """An entry of each container of this name: of a dictionary by its key, of a list, set or tuple by itself."""
     holders = [one for one in containers(source, source.nodes(scopes)) if name_of(source, one) == edit.container]
     kinds = (cst.Dict,) if edit.key is not None else (cst.List, cst.Set, cst.Tuple)
     holders = [one for one in holders if isinstance(one, kinds)]
@@ -39,11 +40,10 @@ def set_entry(source: Source, scopes: Sequence[Scope], edit: SetEntry) -> Sites:
     def change(made: CSTNode, old: int | None, new: CSTNode | None, behind: int | None) -> CSTNode:
         assert isinstance(made, _KINDS)
         items = commas.of_brackets(made)
-        index = old if old is not None else behind + 1 if behind is not None else len(items.items)
         if old is not None and isinstance(new, (cst.DictElement, cst.Element)):
             # The key, and the white space around its colon, stay as they are written.
             new = items.items[old].with_changes(value=new.value)
-        return commas.to_brackets(made, changed(items, old, new, index))
+        return commas.to_brackets(made, changed(items, old, new, len(items.items) if behind is None else behind + 1))
 
     def named(item: CSTNode, text: str) -> bool:
         part = item.key if isinstance(item, cst.DictElement) else getattr(item, "value", item)

@@ -1,4 +1,7 @@
-"""Fill a template with what was bound; where a pattern and its template are alike, change only what they differ in."""
+"""Fill a template with what a pattern bound; where the two are alike, change only what they differ in.
+
+What takes a metavariable's place gets the parentheses that it needs there: `$X.attr` with `a + b` is `(a + b).attr`.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from libcst import CSTNode
 from patcher.rewrite import commas
 from patcher.rewrite.blocks import attached, own_line
 from patcher.rewrite.matching import Bindings, meta, run_of
-from patcher.rewrite.syntax import BLOCKS, parts
+from patcher.rewrite.syntax import BLOCKS, index_of, parts
 
 if TYPE_CHECKING:
     from patcher.rewrite.pattern import Pattern
@@ -129,20 +132,7 @@ class Filler:
         behind = [*self._items(node.kwonly_params, node), *([self.node(node.star_kwarg)] if node.star_kwarg else [])]
         if before and not bound and not behind:  # `def f(a, $$$X)` without any `$$$X` is `def f(a)`.
             before[-1] = before[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
-        found: dict[str, list[CSTNode]] = {"params": [], "kwonly_params": [], "posonly_params": []}
-        single: dict[str, CSTNode] = {}
-        for item in [*before, *bound, *behind]:
-            if isinstance(item, cst.ParamSlash):
-                single["posonly_ind"] = item
-                found["posonly_params"], found["params"] = found["params"], []
-            elif isinstance(item, cst.ParamStar) or item.star == "*":  # type: ignore[attr-defined]
-                single["star_arg"] = item
-            elif item.star == "**":  # type: ignore[attr-defined]
-                single["star_kwarg"] = item
-            else:
-                found["kwonly_params" if "star_arg" in single else "params"].append(item)
-        single.setdefault("star_arg", cst.MaybeSentinel.DEFAULT)  # type: ignore[arg-type]
-        return node.with_changes(**found, **single)
+        return node.with_changes(**commas.parameter_fields([*before, *bound, *behind]))  # type: ignore[list-item]
 
     def _whole(self, item: cst.Arg | cst.Element) -> CSTNode | None:
         variable = meta(item.value)
@@ -237,6 +227,7 @@ def fitting(made: CSTNode, template: CSTNode, given: CSTNode, above: CSTNode | N
 
 
 def _fields(fill: Filler, old: CSTNode, new: CSTNode, given: CSTNode) -> CSTNode | None:
+    """`given` with the parts changed that differ between `old` and `new`; None where one differs in more than that."""
     changed: dict[str, object] = {}
     for name in parts(type(old)):
         one, two, mine = getattr(old, name), getattr(new, name), getattr(given, name)
@@ -262,6 +253,7 @@ def _fields(fill: Filler, old: CSTNode, new: CSTNode, given: CSTNode) -> CSTNode
 
 
 def _call(fill: Filler, old: cst.Call, new: cst.Call, given: cst.Call) -> cst.Call | None:
+    """The call with those arguments changed that differ between `old` and `new`; its order and layout stay."""
     func = reshaped(fill, old.func, new.func, given.func, given)
     partners = _partners(old, given)
     if func is None or partners is None:
@@ -285,7 +277,7 @@ def _call(fill: Filler, old: cst.Call, new: cst.Call, given: cst.Call) -> cst.Ca
             if inner is None:
                 return None
             made[id(partners[id(one)])] = inner
-        gone += [_index(given.args, partners[id(item)]) for item in old.args[i1 + j2 - j1 : i2]]
+        gone += [index_of(given.args, partners[id(item)]) for item in old.args[i1 + j2 - j1 : i2]]
     if appended and (gone or not given.args):  # `f(a)` to `f(b=1)`: there is no style of the call's own to keep.
         return None
     items = commas.of_call(given)
@@ -294,10 +286,6 @@ def _call(fill: Filler, old: cst.Call, new: cst.Call, given: cst.Call) -> cst.Ca
     for index in sorted(gone, reverse=True):
         items = commas.without(items, index)
     return commas.to_call(given.with_changes(func=func), commas.with_appended(items, appended))
-
-
-def _index(items: Sequence[CSTNode], wanted: CSTNode) -> int:
-    return next(index for index, item in enumerate(items) if item is wanted)
 
 
 def _partners(old: cst.Call, given: cst.Call) -> dict[int, cst.Arg] | None:

@@ -37,7 +37,7 @@ from patcher.rewrite.lines import markers_of_hunk
 from patcher.rewrite.locating import locate
 from patcher.rewrite.marker import line_markers, marker_pattern
 from patcher.rewrite.matching import find
-from patcher.rewrite.outcome import Unparseable
+from patcher.rewrite.outcome import BOM, Unparseable
 from patcher.rewrite.pattern import pattern
 from patcher.rewrite.removed import commented_out
 from patcher.rewrite.sites import settle
@@ -57,24 +57,25 @@ _ANYWHERE = frozenset({*keyword.kwlist, "self", "cls", "args", "kwargs", "config
 
 def markers_of_edit(source: str, edit: Edit, word: str) -> frozenset[int]:
     """The lines with a marker that the places with the edit's effect account for; none where the text is no Python."""
+    text = source.removeprefix(BOM)
     if isinstance(edit, CreateFile):
-        return markers_of_file(source, edit, word)
+        return markers_of_file(text, edit, word)
     if isinstance(edit, ReplaceLines):
-        return markers_of_hunk(source, edit, word)
+        return markers_of_hunk(text, edit, word)
     if isinstance(edit, (SetValue, SetRequirement)):
-        return markers_of_value(source, edit, word)
-    code = parse(source)
+        return markers_of_value(text, edit, word)
+    code = parse(text)
     if isinstance(code, Unparseable) or not (scopes := code.within(edit.within)):
         return frozenset()
     names = _names(edit.about)
     lines: set[int] = set()
     # The empty id is no record's, so what any record has made counts like a hand's work.
     for node in settle(code, locate(code, scopes, edit, Mark("", word))).effects:
-        lines |= markers_of_place(code, node, names, word, edit)
+        lines |= _lines_of_place(code, node, names, word, edit)
     if edit.taken_out is not None:
         for first, last in commented_out(code, scopes, pattern(edit.taken_out), marker_pattern(word)):
             lines |= {*range(first, last + 1), *_above(code, first, last, names, word)}
-    return frozenset(line for line in lines if line_markers(code.line(line), word))
+    return _marked(code, lines, word)
 
 
 def markers_of_pattern(source: str, wanted: str, word: str) -> frozenset[int]:
@@ -85,17 +86,20 @@ def markers_of_pattern(source: str, wanted: str, word: str) -> frozenset[int]:
     names = _names([wanted])
     lines: set[int] = set()
     for match in find(code, (code.module,), pattern(wanted)):
-        lines |= markers_of_place(code, match.nodes[0], names, word)
-    return frozenset(line for line in lines if line_markers(code.line(line), word))
+        lines |= _lines_of_place(code, match.nodes[0], names, word)
+    return _marked(code, lines, word)
 
 
 def markers_of_effect(code: Source, node: cst.CSTNode, edit: Edit, word: str) -> frozenset[int]:
     """The lines with a marker that one node with the edit's effect accounts for."""
-    lines = markers_of_place(code, node, _names(edit.about), word, edit)
+    return _marked(code, _lines_of_place(code, node, _names(edit.about), word, edit), word)
+
+
+def _marked(code: Source, lines: Iterable[int], word: str) -> frozenset[int]:
     return frozenset(line for line in lines if line_markers(code.line(line), word))
 
 
-def markers_of_place(
+def _lines_of_place(
     code: Source, node: cst.CSTNode, names: frozenset[str], word: str, edit: Edit | None = None
 ) -> frozenset[int]:
     """The lines that a place accounts for, marked or not; `names` is what the edit is about."""

@@ -1,4 +1,10 @@
-"""Import a name, or a module, from where it lives now."""
+"""Import a name, or a module, from where it lives now: the edit `move-import`, in each form of an import.
+
+from vllm.utils import Parser, cdiv     from vllm.utils import cdiv
+                                        from vllm.utils.parsers import Parser
+import vllm.worker as w                 import vllm.v1.worker as w
+import vllm.worker                      import vllm.v1.worker, and each use `vllm.worker.X` with it
+"""
 
 from __future__ import annotations
 
@@ -12,7 +18,7 @@ from libcst import CSTNode
 
 from patcher.rewrite import commas, names
 from patcher.rewrite.blocks import place
-from patcher.rewrite.sites import Anchor, Change, Sites, Splice, Step
+from patcher.rewrite.sites import Anchor, Change, Sites, Splice, Step, is_among
 from patcher.rewrite.syntax import IMPORTS, TRIES, only, walk
 
 if TYPE_CHECKING:
@@ -24,6 +30,7 @@ _PRAGMA = re.compile(r"#\s*(?:noqa|type:\s*ignore|pylint|isort|ruff|fmt|pyright|
 
 
 def move_import(source: Source, scopes: Sequence[Scope], edit: MoveImport) -> Sites:
+    """Imports of the old name, or from the old module, are anchors; those from where it lives now, effects."""
     package, _, name = edit.old.rpartition(".")
     target, _, new_name = edit.new.rpartition(".")
     tops = {edit.old.split(".")[0], edit.new.split(".")[0]}
@@ -70,7 +77,7 @@ def _anchor(
     def twin(other: CSTNode) -> bool:
         if not isinstance(other, IMPORTS) or not local <= {names.local(alias) for alias in names.aliases(other)}:
             return False
-        return any(other is effect for effect in effects) or _on_error(source, node, other)
+        return is_among(other, effects) or _on_error(source, node, other)
 
     return Anchor(node, steps, twin)
 
@@ -94,6 +101,7 @@ def _renamed(node: CSTNode, module: str) -> CSTNode:
 
 
 def _split(source: Source, node: cst.ImportFrom, edit: MoveImport, moved: Sequence[cst.ImportAlias]) -> list[Step]:
+    """Take the moved names out of an import, and put them into one of their own below it, with its `noqa`."""
     package, _, name = edit.old.rpartition(".")
     target, _, new_name = edit.new.rpartition(".")
     assert not isinstance(node.names, cst.ImportStar)
@@ -105,7 +113,7 @@ def _split(source: Source, node: cst.ImportFrom, edit: MoveImport, moved: Sequen
         return alias.with_changes(name=cst.Name(new_name), asname=local)
 
     if len(moved) == len(node.names) or package == target:
-        aliases = [written(alias) if any(alias is one for one in moved) else alias for alias in node.names]
+        aliases = [written(alias) if is_among(alias, moved) else alias for alias in node.names]
 
         def whole(made: CSTNode) -> CSTNode:
             made = made if package == target else _renamed(made, target)
@@ -117,7 +125,7 @@ def _split(source: Source, node: cst.ImportFrom, edit: MoveImport, moved: Sequen
         assert isinstance(made, cst.ImportFrom)
         items = commas.of_import(made)
         for index in reversed(range(len(items.items))):
-            if any(items.items[index] is alias for alias in moved):
+            if is_among(items.items[index], moved):
                 items = commas.without(items, index)
         return commas.to_import(made, items)
 
@@ -163,6 +171,7 @@ def _dotted(source: Source, node: cst.Import, edit: MoveImport) -> list[Step] | 
             steps.append(Change(chain, lambda _: _path(edit.new)))
             continue
         others += 1
+    # `vllm` may be used for more than `vllm.worker`; then another import has to bind the name, or the new one does.
     bound = any(
         names.local(alias).split(".")[0] == old[0] and names.imported(alias) != edit.old
         for other in walk(scope)

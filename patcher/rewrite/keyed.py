@@ -1,15 +1,28 @@
-"""Where the values of YAML and TOML stand, by their dotted keys."""
+"""Where the values of YAML and TOML stand in the text, by their dotted keys, and the text with one more or one less.
+
+    trainer:
+      total_epochs: 30          the key `trainer.total_epochs`, whose value `30` stands from one offset to another
+      stages:
+        - name: warm            the key `trainer.stages.0.name`
+
+PyYAML tells offsets. tomllib does not, so a value of TOML is found on the line of its key, by what still parses.
+"""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from patcher.rewrite.outcome import EOL
 from patcher.tables.toml import key_lines
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 if TYPE_CHECKING:
     from yaml import MappingNode, Node
@@ -36,14 +49,15 @@ class Spot:
 class Form:
     """How one format is read and edited. All functions take the whole text; offsets count characters."""
 
-    spots: Callable[[str], tuple[tuple[str, Spot | None], ...]]
+    spots: Callable[[str], Iterable[tuple[str, Spot | None]]]
     """Text: all keys in order, each with its value; None where that is no value on its own, as of a block of YAML."""
     add: Callable[[str, str, str, str | None, str | None], str | None]
     """Text, key, value, `behind`, comment: the text with a new key, or None where it has no place."""
     take: Callable[[str, Spot], str]
     """Text, a value's place: the text without the key."""
     same: Callable[[str, str], bool]
-    place_of: Callable[[str, str], int | None]
+    """Whether two values say the same, however they are written."""
+    place_of: Callable[[str, str], int | None] = lambda text, key: 0  # noqa: ARG005
     """Text, key: where the key would be, or None where what it would be in is not there."""
 
     def find(self, text: str, key: str) -> list[Spot]:
@@ -148,7 +162,8 @@ def _yaml_add(text: str, key: str, value: str, behind: str | None, comment: str 
     return inserted_line(text, at, "\n".join([*lines, f"{indent}{last}: {value}".rstrip()]))
 
 
-def _whole_line(text: str, spot: Spot) -> str:
+def without_lines(text: str, spot: Spot) -> str:
+    """The text without the lines that a value stands on."""
     start, _ = line_around(text, spot.start)
     _, end = line_around(text, max(spot.start, spot.end - 1))
     return text[:start] + text[end:]
@@ -173,17 +188,14 @@ def _yaml_place(text: str, key: str) -> int | None:
     return next((at.start_mark.index for name, at, *_ in _pairs(root) if name == parent), None)
 
 
-YAML = Form(_yaml_spots, _yaml_add, _whole_line, _yaml_same, _yaml_place)
+YAML = Form(_yaml_spots, _yaml_add, without_lines, _yaml_same, _yaml_place)
 
 
 # TOML
 
 
-def _loads(text: str) -> dict[str, Any]:
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
+def loads(text: str) -> dict[str, Any]:
+    """What TOML says. Raises UnreadableValueError."""
     try:
         found: dict[str, Any] = tomllib.loads(text)
         return found
@@ -192,7 +204,7 @@ def _loads(text: str) -> dict[str, Any]:
 
 
 def _toml_lines(text: str) -> dict[str, int]:
-    _loads(text)
+    loads(text)
     return {".".join(map(str, path)): line for path, line in key_lines(text).items()}
 
 
@@ -213,7 +225,7 @@ def _toml_spot(line: str, at: int) -> Spot | None:
     for cut in cuts:
         value = rest[:cut].strip()
         try:
-            _loads(f"x = {value}")
+            loads(f"x = {value}")
         except UnreadableValueError:
             continue
         return Spot(start, start + len(value), value)
@@ -238,7 +250,7 @@ def _toml_add(text: str, key: str, value: str, behind: str | None, comment: str 
 
 def _toml_same(one: str, two: str) -> bool:
     try:
-        return _loads(f"x = {one}") == _loads(f"x = {two}")
+        return loads(f"x = {one}") == loads(f"x = {two}")
     except UnreadableValueError:
         return one == two
 
@@ -248,4 +260,4 @@ def _toml_place(text: str, key: str) -> int | None:
     return 0 if not parent or parent in lines else None
 
 
-TOML = Form(_toml_spots, _toml_add, _whole_line, _toml_same, _toml_place)
+TOML = Form(_toml_spots, _toml_add, without_lines, _toml_same, _toml_place)

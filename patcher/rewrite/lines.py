@@ -18,8 +18,8 @@ from difflib import SequenceMatcher, get_close_matches
 from patcher.rewrite.comments import same_but_for_comments
 from patcher.rewrite.edits import Mark, ReplaceLines, TextEdit
 from patcher.rewrite.hunk import Sides, sides
-from patcher.rewrite.marker import line_markers, marker_pattern
-from patcher.rewrite.marking import Lines, marked, split_lines
+from patcher.rewrite.marker import foreign_record, line_markers, marker_pattern, split_lines
+from patcher.rewrite.marking import Lines, marked
 from patcher.rewrite.merging import differing, three_way
 from patcher.rewrite.outcome import (
     AlreadyDone,
@@ -33,7 +33,6 @@ from patcher.rewrite.outcome import (
 )
 from patcher.rewrite.source import parse
 
-_BOM = "\ufeff"
 _TELLING = 3
 """Characters of a line that can tell a place. A guess: `)` and `},` stand anywhere."""
 _FEWEST = 2
@@ -82,10 +81,8 @@ class _Found:
     new: Sequence[str]
 
 
-def rewrite_hunk(source: str, edit: ReplaceLines, mark: Mark, may_touch: frozenset[str]) -> Outcome:
+def rewrite_hunk(text: str, edit: ReplaceLines, mark: Mark, may_touch: frozenset[str]) -> Outcome:
     """Make the hunk's change on a text."""
-    bom = _BOM if source.startswith(_BOM) else ""
-    text = source.removeprefix(_BOM)
     hunk, view = sides(edit.hunk), _View(text, mark.word)
     there, done = view.find(hunk.old), view.find(hunk.new)
     # Lines that are only added have the others around them, and so have lines that are only removed: the longer counts.
@@ -96,21 +93,22 @@ def rewrite_hunk(source: str, edit: ReplaceLines, mark: Mark, may_touch: frozens
     if len(there) > 1:
         return AnchorAmbiguous(1, tuple(one[0] + 1 for one in there))
     if there:
-        return _made(text, bom, view, _Found(there[0], hunk.old, hunk.new), edit, mark, may_touch)
+        return _made(text, view, _Found(there[0], hunk.old, hunk.new), edit, mark, may_touch)
     if done:
         return _already(view, done, hunk.head, mark.word)
     if (less := _with_less_context(view, hunk)) is not None:
-        return _made(text, bom, view, less, edit, mark, may_touch)
+        return _made(text, view, less, edit, mark, may_touch)
+    # The hunk the other way round: where its new lines stand in fewer lines of context, somebody has made the change.
     if (less := _with_less_context(view, Sides(hunk.new, hunk.old, hunk.head, hunk.tail))) is not None:
         return _already(view, [less.place], 0, mark.word)
     if (merged := _merged(view, hunk)) is not None:
-        return _made(text, bom, view, merged, edit, mark, may_touch)
+        return _made(text, view, merged, edit, mark, may_touch)
     return AnchorMissing(1, 0, _nearest(view, hunk))
 
 
-def markers_of_hunk(source: str, edit: ReplaceLines, word: str) -> frozenset[int]:
+def markers_of_hunk(text: str, edit: ReplaceLines, word: str) -> frozenset[int]:
     """The lines with a marker, from 1, among those that the hunk's lines are."""
-    view = _View(source.removeprefix(_BOM), word)
+    view = _View(text, word)
     lines = {line for place in view.find(sides(edit.hunk).new) for line in range(place[0], place[-1] + 1)}
     return frozenset(line + 1 for line in lines if line_markers(view.all[line], word))
 
@@ -172,15 +170,8 @@ def _nearest(view: _View, hunk: Sides) -> Candidate | None:
     return Candidate(index + 1, close[0])
 
 
-def _made(
-    text: str,
-    bom: str,
-    view: _View,
-    found: _Found,
-    edit: ReplaceLines,
-    mark: Mark,
-    may_touch: frozenset[str],
-) -> Outcome:
+def _made(text: str, view: _View, found: _Found, edit: ReplaceLines, mark: Mark, may_touch: frozenset[str]) -> Outcome:
+    """Put the new lines in; those that both sides have stay as the text has them, with their comments."""
     before, ends = split_lines(text)
     after = [*before]
     newline = next((end for end in ends if end), "\n")
@@ -192,24 +183,20 @@ def _made(
             continue
         first, last = (place[i1], place[i2 - 1] + 1) if i2 > i1 else (place[i1], place[i1])
         for line in range(first, last):
-            for record in line_markers(view.all[line], mark.word):
-                if record is not None and record != mark.record and record not in may_touch:
-                    return Overlap(line + 1, record)
+            if (other := foreign_record(view.all[line], mark, may_touch)) is not None:
+                return Overlap(line + 1, other)
         after[first:last] = found.new[j1:j2]
         ends[first:last] = [newline] * (j2 - j1)
     made = "".join(line + (end or newline) for line, end in zip(after, ends, strict=True))
-    return mark_text(bom, text, made, edit, mark, may_touch)
+    return mark_text(text, made, edit, mark, may_touch)
 
 
-def mark_text(bom: str, text: str, made: str, edit: TextEdit, mark: Mark, may_touch: frozenset[str]) -> Outcome:
-    """The outcome of an edit that makes `made` of `text`, both without their byte order mark."""
+def mark_text(text: str, made: str, edit: TextEdit, mark: Mark, may_touch: frozenset[str]) -> Outcome:
+    """The outcome of an edit that makes `made` of `text`. A text that ended without a newline goes on doing so."""
     outcome = _marked(text, made, edit, mark, may_touch)
-    if isinstance(outcome, Rewritten):
-        _, ends = split_lines(text)
-        newline = next((end for end in ends if end), "\n")
-        whole = text.endswith(("\n", "\r")) or not text
-        source = outcome.source if whole else outcome.source.removesuffix(newline)
-        return Rewritten(bom + source, outcome.lines)
+    if isinstance(outcome, Rewritten) and text and not text.endswith(("\n", "\r")):
+        newline = next((end for end in split_lines(text)[1] if end), "\n")
+        return Rewritten(outcome.source.removesuffix(newline), outcome.lines)
     return outcome
 
 

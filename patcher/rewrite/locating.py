@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from patcher.rewrite.arguments import add_argument, remove_argument, rename_argument
-from patcher.rewrite.attributes import rename_attribute
+from patcher.rewrite.arguments import add_argument, remove_argument, rename_argument, rename_attribute
 from patcher.rewrite.definitions import replace_function, set_base, set_decorator, set_default, set_parameter
 from patcher.rewrite.edits import (
     AddArgument,

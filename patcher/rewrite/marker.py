@@ -1,4 +1,11 @@
-"""The markers that say which lines were changed, and by which record; and texts without them."""
+"""Marker comments, which say which lines were changed and by which record; and texts without them.
+
+    limit = 8  # Uky[fork-limit]                one record
+    port = 1  # Uky[fork-port, vllm-port]       two records that have changed this line
+    wait = 9  # Uky: the cluster needs more     a hand's: no record's id
+
+The word, here `Uky`, is `marker` of uky-patch.toml.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +13,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-from patcher.rewrite.outcome import EOL
+from patcher.rewrite.outcome import BOM, EOL
 from patcher.rewrite.pattern import SKIPPED
+
+if TYPE_CHECKING:
+    from patcher.rewrite.edits import Mark
 
 _STRING_OR_COMMENT = re.compile(SKIPPED, re.DOTALL)
 
@@ -25,10 +36,12 @@ class Marker:
 
 @lru_cache(maxsize=8)
 def marker_pattern(word: str) -> re.Pattern[str]:
+    """`# Uky` in any case, and the ids in brackets behind it as the first group."""
     return re.compile(rf"#[ \t]*{re.escape(word)}(?!\w)(?:\[([^\]\r\n]*)\])?", re.IGNORECASE)
 
 
 def ids(match: re.Match[str]) -> list[str | None]:
+    """The ids of one marker; [None] for one without."""
     return [part.strip() for part in (match[1] or "").split(",") if part.strip()] or [None]
 
 
@@ -41,7 +54,7 @@ def markers(source: str, word: str) -> tuple[Marker, ...]:
     """Every marker in a source, in order. In what is Python only comments count; elsewhere anything behind a `#`."""
     if word.casefold() not in source.casefold() or not marker_pattern(word).search(source):
         return ()
-    text = source.removeprefix("\ufeff")
+    text = source.removeprefix(BOM)
     starts = [0, *(end.end() for end in EOL.finditer(text))]
     found: list[Marker] = []
     for start, comment in _comments(text):
@@ -52,15 +65,26 @@ def markers(source: str, word: str) -> tuple[Marker, ...]:
     return tuple(found)
 
 
+def foreign_record(line: str, mark: Mark, may_touch: frozenset[str]) -> str | None:
+    """The record, neither `mark`'s own nor one of `may_touch`, that has marked this line: it may not be edited."""
+    ids = line_markers(line, mark.word)
+    return next((record for record in ids if record not in (None, mark.record) and record not in may_touch), None)
+
+
+def split_lines(text: str) -> tuple[list[str], list[str]]:
+    """The lines of a text as Python counts them, and their ends; no last line where the text ends in a newline."""
+    lines, ends = EOL.split(text), EOL.findall(text)
+    return (lines[:-1], ends) if lines[-1] == "" else (lines, [*ends, ""])
+
+
 def split(text: str) -> list[str]:
     """The lines of a text as Python counts them, without their ends."""
-    lines = EOL.split(text)
-    return lines[:-1] if lines[-1] == "" else lines
+    return split_lines(text)[0]
 
 
 def split_whole(text: str) -> list[str]:
     """The same lines with their ends."""
-    return [line + end for line, end in zip(split(text), [*EOL.findall(text), ""], strict=False)]
+    return [line + end for line, end in zip(*split_lines(text), strict=True)]
 
 
 def without_markers(text: str, word: str) -> str:

@@ -1,4 +1,11 @@
-"""Mark the lines that an edit has changed, the old ones kept above as comments."""
+"""Mark the lines that an edit has changed with a comment, and keep the old lines above them as comments.
+
+    limit = 5                   # limit = 5  # Uky[fork-limit]      in the style `comment`; `clean` keeps no old line
+                                limit = 8  # Uky[fork-limit]
+
+A comment cannot stand everywhere: not behind a `\\`, and not inside a string of several lines. Where one cannot stand
+beside the changed lines, the whole logical line around them is kept as comments, and marked.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +14,9 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
 
-from patcher.rewrite.marker import line_markers, marker_pattern
+from patcher.rewrite.marker import foreign_record, line_markers, marker_pattern, split_lines
 from patcher.rewrite.merging import differing
-from patcher.rewrite.outcome import EOL, Overlap
+from patcher.rewrite.outcome import Overlap
 
 if TYPE_CHECKING:
     from patcher.rewrite.edits import Mark
@@ -71,12 +78,6 @@ class Lines:
         return index == 0 or self.behind[index - 1]
 
 
-def split_lines(text: str) -> tuple[list[str], list[str]]:
-    """The lines of a text and their ends; no last line where the text ends in a newline."""
-    lines, ends = EOL.split(text), EOL.findall(text)
-    return (lines[:-1], ends) if lines[-1] == "" else (lines, [*ends, ""])
-
-
 def marked(
     before: Lines, after: Lines, newline: str, mark: Mark, may_touch: frozenset[str]
 ) -> tuple[list[str], list[int]] | Overlap:
@@ -85,14 +86,14 @@ def marked(
     changes = [_Change(*spans) for spans in differing(old, new)]
     for change in changes:
         for index in range(*change.old):
-            for record in line_markers(old[index], mark.word):
-                if record is not None and record != mark.record and record not in may_touch:
-                    return Overlap(index, record)
+            if (other := foreign_record(old[index], mark, may_touch)) is not None:
+                return Overlap(index, other)
     lines: list[str] = []
     made: list[int] = []
     done = 0
     for change in _widen(changes, before, after):
         lines += [new[index] + after.ends[index] for index in range(done, change.new[0])]
+        # Records that had marked the old lines have worked on the new ones too: `# Uky[first, second]`.
         others = sorted({found for index in range(*change.old) for found in _others(old[index], mark)})
         kept = [
             line
@@ -106,14 +107,20 @@ def marked(
             wanted = mark.style != "unmarked" and _wants(change, index, after)
             text = _marked(new[index], mark, others) if wanted else new[index]
             lines.append(text + (after.ends[index] or newline))
-        if change.new[0] == change.new[1]:
+        if (
+            change.new[0] == change.new[1]
+        ):  # Only taken out: the place is where the old lines are kept, or the line before.
             made += range(len(lines) - len(kept), len(lines)) if kept else [max(len(lines) - 1, 0)]
         done = change.new[1]
     return [*lines, *(new[index] + after.ends[index] for index in range(done, len(new)))], made
 
 
 def _widen(changes: list[_Change], before: Lines, after: Lines) -> list[_Change]:
-    """Tell a change at the level of whole logical lines where comments cannot stand beside its own lines."""
+    """Widen a change to whole logical lines where comments cannot stand beside its own lines.
+
+    value = first + \\
+        second              no comment can stand between these two, so both are kept as comments above the new ones
+    """
     widened: list[_Change] = []
     count = len(after.texts)
     for change in changes:

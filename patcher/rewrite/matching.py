@@ -1,9 +1,14 @@
-"""Match a pattern's tree with a source's tree: structure alone counts, white space, quotes and parentheses do not."""
+"""Match a pattern's syntax tree with a source's: structure alone counts, white space, quotes and parentheses do not.
+
+`$X` binds one expression or statement, `$$$X` a run of arguments, elements, parameters or statements, as short as may
+be. A name that is bound twice must be bound to the same: `f($X, $X)` matches `f(a, a)` and not `f(a, b)`. `$_` and a
+bare `$$$` bind nothing.
+"""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -26,6 +31,7 @@ _SUITES = (cst.IndentedBlock, cst.SimpleStatementSuite)
 _LISTS = (*BLOCKS, cst.SimpleStatementSuite)
 _HOLDERS = frozenset({cst.Arg, cst.Element, cst.StarredElement, cst.StarredDictElement, cst.Param})
 _LENIENT = frozenset({"decorators", "returns", "type_parameters"})
+"""What a function or class may have though the pattern leaves it out: `def f($$$): $$$` matches a decorated one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +43,7 @@ class Match:
 
 
 def meta(node: object) -> Meta | None:
+    """The metavariable that a name of a pattern is; None of any other node."""
     return meta_name(node.value) if isinstance(node, cst.Name) else None
 
 
@@ -70,6 +77,7 @@ def find(source: Source, scopes: Sequence[Scope], pattern: Pattern) -> list[Matc
 
 
 def _statements(source: Source, scopes: Sequence[Scope], wanted: Sequence[CSTNode]) -> Iterator[Match]:
+    """Runs of statements of any block that match, none of which overlap."""
     # Only `$X` and `$$$X` stand for statements of any kind; most statements of a file differ from a pattern's by kind.
     first = wanted[0] if wanted else None
     kind = None if isinstance(first, cst.Expr) and meta(first.value) else type(first)
@@ -176,21 +184,24 @@ def _number(wanted: CSTNode, given: CSTNode, env: Bindings) -> Bindings | None:
 
 
 def _call(wanted: cst.Call, given: cst.Call, start: Bindings) -> Bindings | None:
-    """Positional arguments in order, keywords by name in any order; what is over belongs to the last `$$$`."""
+    """Positional arguments in order, keywords by name in any order; what is over belongs to the last `$$$`.
+
+    `f($X, port=$P, $$$REST)` matches `f(1, *more, host="a", port=2)`; `$$$REST` is `*more, host="a"`.
+    """
     env = match(wanted.func, given.func, start)
-    left = [arg for arg in given.args if arg.keyword or arg.star == "**"]
+    if env is None:
+        return None
     theirs = [arg for arg in given.args if not (arg.keyword or arg.star == "**")]
     keywords = [arg for arg in wanted.args if (arg.keyword or arg.star == "**") and not run_of(arg)]
-    for keyword in sorted(keywords, key=lambda arg: meta(arg.keyword) is not None):
-        hits = ((a, bound) for a in left if (bound := match(keyword, a, env)) is not None) if env is not None else ()
-        hit = next(iter(hits), None)
-        if hit is None:
-            return None
-        env = hit[1]
-        left = [arg for arg in left if arg is not hit[0]]
+    # A keyword with a name goes before one without, `$NAME=$X`, which would take what the other is for.
+    named_first = sorted(keywords, key=lambda arg: meta(arg.keyword) is not None)
+    found = _in_any_order(named_first, [arg for arg in given.args if arg.keyword or arg.star == "**"], env)
+    if found is None:
+        return None
+    env, left = found
     items = [arg for arg in wanted.args if not any(arg is keyword for keyword in keywords)]
     runs = [index for index, item in enumerate(items) if run_of(item)]
-    if env is None or (not runs and left):
+    if not runs and left:
         return None
     if not runs:
         return _all(items, theirs, env)
@@ -209,17 +220,21 @@ def _dict(wanted: cst.Dict, given: cst.Dict, start: Bindings) -> Bindings | None
     run = next((run for item in wanted.elements if (run := run_of(item))), None)
     if run is None:
         return _all(wanted.elements, given.elements, start)
-    env: Bindings | None = start
-    left = list(given.elements)
-    for item in wanted.elements:
-        if run_of(item):
-            continue
-        hit = next(((e, b) for e in left if (b := match(item, e, env or {})) is not None), None)
+    found = _in_any_order([item for item in wanted.elements if not run_of(item)], given.elements, start)
+    return None if found is None else _bind(run, tuple(found[1]), found[0])
+
+
+def _in_any_order(
+    wanted: Iterable[CSTNode], given: Sequence[CSTNode], env: Bindings
+) -> tuple[Bindings, Sequence[CSTNode]] | None:
+    """The bindings with one of `given` for each that is wanted, the first that matches, and those that are left."""
+    for item in wanted:
+        hit = next(((one, bound) for one in given if (bound := match(item, one, env)) is not None), None)
         if hit is None:
             return None
         env = hit[1]
-        left = [element for element in left if element is not hit[0]]
-    return _bind(run, tuple(left), env or {})
+        given = [one for one in given if one is not hit[0]]
+    return env, given
 
 
 def _parameters(wanted: cst.Parameters, given: cst.Parameters, env: Bindings) -> Bindings | None:

@@ -1,4 +1,12 @@
-"""Where the lines of two texts differ, and what three of them come to."""
+"""A line diff of two texts, and a three-way merge of three. Texts are lists of lines.
+
+    base            one             two             merged
+    timeout: 1      timeout: 2      timeout: 1      timeout: 2
+    backoff: 1      backoff: 1      backoff: 1      backoff: 1
+    retries: 3      retries: 3      retries: 5      retries: 5
+
+Where both sides have changed a line, or lines right beside each other, that is a conflict, and nothing is merged.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +15,23 @@ from difflib import SequenceMatcher
 from typing import TypeAlias
 
 Span: TypeAlias = tuple[int, int]
-"""Lines from the first up to before the last, counted from 0."""
+"""A range of lines, half-open, counted from 0."""
+
+
+def common_ends(old: Sequence[object], new: Sequence[object]) -> tuple[int, int]:
+    """How many items at the beginning are the same in both, and how many of the others at the end."""
+    head = tail = 0
+    most = min(len(old), len(new))
+    while head < most and old[head] == new[head]:
+        head += 1
+    while tail < most - head and old[-1 - tail] == new[-1 - tail]:
+        tail += 1
+    return head, tail
 
 
 def differing(old: Sequence[str], new: Sequence[str]) -> list[tuple[Span, Span]]:
     """The lines of both that are not the same, in order."""
-    head = 0
-    while head < min(len(old), len(new)) and old[head] == new[head]:
-        head += 1
-    tail = 0
-    while tail < min(len(old), len(new)) - head and old[-1 - tail] == new[-1 - tail]:
-        tail += 1
+    head, tail = common_ends(old, new)
     matcher = SequenceMatcher(None, old[head : len(old) - tail], new[head : len(new) - tail], autojunk=False)
     return [
         ((i1 + head, i2 + head), (j1 + head, j2 + head))

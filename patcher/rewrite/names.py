@@ -20,6 +20,7 @@ def imports(nodes: Iterable[cst.CSTNode]) -> Imports:
         base = tuple(module(node).split(".")) if isinstance(node, cst.ImportFrom) else ()
         for alias in aliases(node):
             full = (*base, *dotted(alias.name))
+            # `import a.b` binds `a`, `import a.b as c` binds `c` to a.b, `from a import b` binds `b` to a.b.
             local = alias.evaluated_alias or full[0 if not base else -1]
             full_names = full if alias.asname or base else full[:1]
             table[local] = (*table.get(local, ()), full_names)

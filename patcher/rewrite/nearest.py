@@ -1,4 +1,7 @@
-"""The place that comes nearest to an anchor that is not there, for those whose upstream has moved."""
+"""The place that is most like an anchor that was not found: what the error points at where upstream has moved it.
+
+The same name elsewhere goes before a similar spelling, by difflib's ratio; what is hardly alike is not pointed at.
+"""
 
 from __future__ import annotations
 

@@ -76,6 +76,7 @@ class Pattern:
 
 @lru_cache(maxsize=256)
 def pattern(source: str) -> Pattern:
+    """The compiled pattern of a text, kept for the next time."""
     import libcst as cst
 
     return Pattern(_placed(source, cst.parse_module, cst.ParserSyntaxError))

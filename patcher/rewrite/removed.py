@@ -1,4 +1,8 @@
-"""Statements that a hand, or an earlier run, has turned into comments."""
+"""Code that was commented out: by a hand, or by an earlier run whose record only takes something away.
+
+# log(request,  # Uky               read as `log(request, verbose=True)`: for a record that replaces `log($$$)` by
+#     verbose=True)  # Uky          nothing, it is done already
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Replace what a pattern matches, and insert statements beside what one matches."""
+"""Replace what a pattern matches, and insert statements beside what one matches: the edits `replace` and `insert`.
+
+A place counts as done where the replacement, taken as a pattern, matches. If the replacement matches all that the
+pattern does, as `g($X)` does for `g(g($X))`, that says nothing, and the record's own marker tells.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
 
 
 def replace(source: Source, scopes: Sequence[Scope], edit: Replace, mark: Mark) -> Sites:
+    """Matches of the pattern are anchors, and matches of the replacement effects: see the module."""
     wanted, template = pattern(edit.pattern), pattern(edit.replacement)
     found = find(source, scopes, wanted)
     pair = wanted.argument is not None and template.argument is not None
@@ -81,6 +86,7 @@ def _part_of(source: Source, one: Match, effect: Match) -> bool:
 
 
 def _steps(source: Source, one: Match, wanted: Pattern, template: Pattern) -> list[Step]:
+    """The smallest change that makes the replacement of a match: parts of it if they are alike, else the whole."""
     first, fill = one.nodes[0], Filler(source, one.bindings)
     # A template with comments above its code is written as it is: what only changes a name in a call has none to put.
     if template.body and len(one.nodes) == len(wanted.body) == len(template.body) and not template.comments:
@@ -124,6 +130,7 @@ def _reshaped(source: Source, fill: Filler, one: Match, wanted: Pattern, templat
 
 
 def insert(source: Source, scopes: Sequence[Scope], edit: Insert) -> Sites:
+    """A match of `anchor` whose block lacks the code, or a scope that lacks it, is an anchor."""
     template = pattern(edit.code)
     effects = find(source, scopes, template)
     made = tuple(effect.nodes[0] for effect in effects)
@@ -159,6 +166,7 @@ def _whole(source: Source, node: CSTNode) -> CSTNode:
 
 
 def _inside(source: Source, scope: Scope, edit: Insert, template: Pattern) -> list[Step]:
+    """Put the code at a scope's end, at its start, behind docstring and `__future__` imports, or before its imports."""
     block = scope if isinstance(scope, cst.Module) else scope.body
     lines = tuple(Filler(source, {}).lines(template))
     body = [small for small, _ in statements(block)]

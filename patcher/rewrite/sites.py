@@ -1,4 +1,8 @@
-"""What an edit finds in a source: the places to change, and the places that have its effect already."""
+"""What an edit finds in a source: anchors, the places to change, and effects, the places that have its effect already.
+
+An anchor beside an effect in another branch, such as the `except ImportError:` of a `try`, is kept for older versions
+and no anchor: see `settle`.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import libcst as cst
 from libcst import CSTNode
 
-from patcher.rewrite.syntax import SCOPES, statements, walk
+from patcher.rewrite.syntax import SCOPES, index_of, statements, walk
 
 if TYPE_CHECKING:
     from patcher.rewrite.source import Source
@@ -51,7 +55,19 @@ class Anchor:
 
     node: CSTNode
     steps: Callable[[], list[Step]]
+    """Worked out only where the edit is made: of an edit with too many anchors none is."""
     twin: Callable[[CSTNode], bool] = lambda node: False  # noqa: ARG005
+    """Whether a node of another branch is this edit made by hand: see `settle`."""
+
+    @classmethod
+    def changed(cls, node: CSTNode, make: Make, effects: Sequence[CSTNode] = ()) -> Anchor:
+        """A node that is changed in its place; each of `effects` in another branch is its twin."""
+        return cls(node, lambda: [Change(node, make)], lambda other: is_among(other, effects))
+
+
+def is_among(node: object, others: Iterable[object]) -> bool:
+    """Whether a node is one of others: the same object, as libcst's nodes compare by identity and hash slowly."""
+    return any(node is other for other in others)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +92,7 @@ def settle(source: Source, sites: Sites) -> Sites:
         twin = next((node for node in _other_branches(source, anchor.node) if anchor.twin(node)), None)
         if twin is None:
             anchors.append(anchor)
-        elif not any(effect is twin for effect in effects):
+        elif not is_among(twin, effects):
             effects.append(twin)
     return Sites(tuple(anchors), tuple(sorted(effects, key=source.lines)))
 
@@ -103,12 +119,12 @@ def _beside(parent: CSTNode, child: CSTNode) -> list[CSTNode]:
         case cst.Try() | cst.TryStar():
             handlers: Sequence[CSTNode] = parent.handlers
             tried: list[CSTNode | None] = [parent.orelse if child is parent.orelse else parent.body]
-            if any(child is handler for handler in handlers):
+            if is_among(child, handlers):
                 tried = [parent.body, parent.orelse]
             branches = [tried, *([one] for one in handlers)]  # type: ignore[list-item]
         case _:
             return []
-    mine = [branch for branch in branches if any(child is item for item in branch)]
+    mine = [branch for branch in branches if is_among(child, branch)]
     return [item for branch in branches if mine and branch is not mine[0] for item in branch if item is not None]
 
 
@@ -121,12 +137,13 @@ def _after_leaving(block: CSTNode, child: CSTNode) -> list[CSTNode]:
     """
     if not isinstance(block, (cst.Module, cst.IndentedBlock)):
         return []
-    index = next(index for index, item in enumerate(block.body) if item is child)
+    index = index_of(block.body, child)
     before = [item for item in block.body[:index] if isinstance(item, cst.If) and _leaves(item)]
     leaving = isinstance(child, cst.If) and _leaves(child)
     return [*before, *(block.body[index + 1 :] if leaving else [])]
 
 
 def _leaves(branch: cst.If) -> bool:
+    """Whether what follows the `if` does not run where its body does: it returns, raises, continues or breaks."""
     body: Sequence[tuple[CSTNode, CSTNode]] = statements(branch.body)
     return bool(body) and isinstance(body[-1][0], _LEAVING)

@@ -17,7 +17,7 @@ import libcst as cst
 from libcst import CSTNode
 from libcst._nodes.internal import CodegenState  # Not public. libcst's own position provider is made of it too.
 
-from patcher.rewrite.outcome import EOL, Unparseable
+from patcher.rewrite.outcome import BOM, EOL, Unparseable
 from patcher.rewrite.syntax import (
     BLOCKS,
     SCOPES,
@@ -266,7 +266,7 @@ class Source:
 
 def parse(text: str) -> Source | Unparseable:
     """Read a text, from memory where it was read or made before. Its byte order mark is left out."""
-    text = text.removeprefix("\ufeff")
+    text = text.removeprefix(BOM)
     found = _known.pop(text, None)
     if found is None:
         found = _parsed(text)
@@ -276,7 +276,7 @@ def parse(text: str) -> Source | Unparseable:
 
 def known(text: str) -> bool:
     """Whether a text is in memory."""
-    return text.removeprefix("\ufeff") in _known
+    return text.removeprefix(BOM) in _known
 
 
 def remember(text: str, source: Source | Unparseable) -> None:

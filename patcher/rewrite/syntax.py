@@ -125,6 +125,11 @@ def statements(block: CSTNode) -> list[tuple[CSTNode, CSTNode]]:
     ]
 
 
+def index_of(items: Iterable[CSTNode], wanted: CSTNode) -> int:
+    """The index of an item, by identity: two statements may be equal."""
+    return next(index for index, item in enumerate(items) if item is wanted)
+
+
 def last_inside(node: CSTNode) -> CSTNode:
     """The statement that a compound one ends with. A comment behind it in the block is none."""
     for name in ("finalbody", "orelse", "handlers", "cases", "body"):

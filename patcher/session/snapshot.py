@@ -234,7 +234,7 @@ def _as_patched(session: Session, ledger: Ledger) -> Mapping[str, bytes]:
         if read is not None and not isinstance(read, Undecodable):
             texts[path], codecs[path] = read
     records = in_order(as_applied(name, entry.source) for name, entry in ledger.records.items())
-    workspace = Workspace.of(texts, {}, session.config.marker, session.config.style)
+    workspace = Workspace(texts, session.config.marker, session.config.style)
     earlier = predecessors(records)
     for record in records:
         workspace.replay(record, belongs(ledger.records[record.id].versions.get("verl", "")), earlier[record.id])

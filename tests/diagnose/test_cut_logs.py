@@ -16,6 +16,7 @@ FRAME = '  File "/opt/venv/lib/python3.12/site-packages/mbridge/models/qwen.py",
 OWN = '  File "/app/fork/verl/trainer/main_ppo.py", line 30, in run\n    start()\n'
 HEAD = "Traceback (most recent call last):\n"
 WHO = "mbridge (mbridge/models/qwen.py:104)"
+CALLED = " for the call at verl/trainer/main_ppo.py:30"
 
 
 def diagnosed(log: str) -> Diagnosis:
@@ -41,7 +42,10 @@ def sentence(log: str) -> str:
             '    raise ValueError(\n        "The mask has the wrong length"\n',
             f"{WHO} says: The mask has the wrong length",
         ),
-        ("    assert state.dtype == torch.int16\n", f"{WHO} asserts state.dtype == torch.int16, which does not hold"),
+        (
+            "    assert state.dtype == torch.int16\n",
+            f"{WHO} asserts state.dtype == torch.int16, which does not hold{CALLED}",
+        ),
         ("    value = f(x)\n", "the log ends within a traceback, at mbridge/models/qwen.py:104"),
         ("", "the log ends within a traceback, at mbridge/models/qwen.py:104"),
     ],
@@ -55,18 +59,18 @@ def test_the_code_tells_what_is_raised_where_the_exceptions_own_line_is_cut_off(
 def test_each_line_may_have_a_label(label: str) -> None:
     lines = f"{HEAD}{OWN}{FRAME}    assert state.size\n"
     log = "".join(label + line for line in lines.splitlines(keepends=True))
-    assert sentence(log) == f"{WHO} asserts state.size, which does not hold"
+    assert sentence(log) == f"{WHO} asserts state.size, which does not hold{CALLED}"
 
 
 def test_times_on_lines_of_their_own_are_passed_over() -> None:
     log = f"{OWN}2026-01-02 10:00:00\n{FRAME}2026-01-02 10:00:00\n    assert state.size, (\n2026-01-02 10:00:01\n"
-    assert sentence(log) == f"{WHO} asserts state.size, which does not hold"
+    assert sentence(log) == f"{WHO} asserts state.size, which does not hold{CALLED}"
 
 
 def test_the_error_that_announces_the_traceback_is_what_it_is_of() -> None:
     log = f"(A) 10:00:00.100 Engine ERROR: the start failed: 'set' object is not subscriptable\n{HEAD}{OWN}{FRAME}"
     found = diagnosed(log)
-    assert sentence(log) == f"{WHO}: a value of type set is not subscriptable"
+    assert sentence(log) == f"{WHO} or what it calls: a value of type set is not subscriptable"
     assert found.root is not None
     assert found.root.place.number == 1
 
@@ -131,7 +135,7 @@ def test_what_is_none_is_read_from_the_line_of_code(code: str, message: str, sai
 
 def test_an_assertion_whose_message_tells_nothing_is_said_by_its_condition() -> None:
     log = f"{HEAD}{OWN}{FRAME}    assert a.shape == (b,), (\n           ^^^\nAssertionError: (torch.Size([]), 0, 7)\n"
-    assert sentence(log) == f"{WHO} asserts a.shape == (b,), which does not hold"
+    assert sentence(log) == f"{WHO} asserts a.shape == (b,), which does not hold{CALLED}"
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from patcher.diagnose import directions
 from patcher.diagnose.asking_code import asked_symbol, still_asks
 from patcher.diagnose.diagnosis import Diagnosis, Explanation
 from patcher.diagnose.directions import _direction, _first, refusals
-from patcher.diagnose.exception_message import parse_message, remedy_in
+from patcher.diagnose.exception_message import MessageParts, parse_message, remedy_in
 from patcher.diagnose.fixes import FixContext
 from patcher.diagnose.frame import Frame
 from patcher.diagnose.known_issues import FILE, known_issues, normalised, read
@@ -70,6 +70,18 @@ WHO = "mbridge (mbridge/core/util.py:83)"
         (
             "AttributeError: 'ModelType' object has no attribute 'encoder'",
             f"{WHO} asks an object of ModelType for encoder, which it does not have",
+        ),
+        (
+            "AttributeError: 'numpy.ndarray' object has no attribute 'extend'",
+            f"{WHO} expects a list, which has extend, and is given a value of type numpy.ndarray",
+        ),
+        (
+            "AttributeError: 'str' object has no attribute 'items'",
+            f"{WHO} expects a dict, which has items, and is given a value of type str",
+        ),
+        (
+            "AttributeError: 'Tensor' object has no attribute 'untyped'",
+            f"{WHO} asks an object of Tensor for untyped, which it does not have",
         ),
         (
             "AttributeError: type object 'ModelType' has no attribute 'encoder'",
@@ -262,7 +274,72 @@ def test_the_lines_below_a_generic_sign_belong_to_its_message() -> None:
 )
 def test_what_an_assertion_without_a_message_claims_is_said(code: str, claim: str) -> None:
     found = explained("AssertionError", OWN + LIBRARY.replace("    x", f"    {code}"))
-    assert str(found.sentence) == f"{WHO} asserts {claim}, which does not hold"
+    call = "verl/trainer/main_ppo.py:30"
+    assert str(found.sentence) == f"{WHO} asserts {claim}, which does not hold for the call at {call}"
+    alone = explained("AssertionError", LIBRARY.replace("    x", f"    {code}"))
+    assert str(alone.sentence) == f"{WHO} asserts {claim}, which does not hold"
+
+
+def test_the_link_searches_for_the_code_of_an_exception_without_a_message() -> None:
+    cut = '  File ".../peft_tools/loss.py", line 9, in compute\n    ce(x)\n  File ".../ce/ops.py", line 4, in ce\n    '
+    found = explained("AssertionError", cut + "assert x.size() == y.size()\n")
+    assert str(found.sentence) == (
+        ".../ce/ops.py:4 asserts x.size() == y.size(), which does not hold for the call at .../peft_tools/loss.py:9"
+    )
+    assert found.search.endswith("q=AssertionError+x.size%28%29+%3D%3D+y.size%28%29")
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [
+        ("path = next(folder.glob('*.so'))", f"{WHO} takes the first of folder.glob('*.so'), which has none"),
+        ("next(self", "StopIteration, raised at mbridge/core/util.py:83"),
+        ("advance(steps)", "StopIteration, raised at mbridge/core/util.py:83"),
+    ],
+)
+def test_a_next_that_finds_nothing_is_told_by_its_code(code: str, says: str) -> None:
+    assert str(explained("StopIteration", LIBRARY.replace("    x", f"    {code}")).sentence) == says
+
+
+@pytest.mark.parametrize(
+    ("message", "code", "symbol", "cut"),
+    [
+        ("ModuleNotFoundError: No module named 'name.o", "from name.ops.perf import a", "name.ops", False),
+        ("ModuleNotFoundError: No module named 'name.ops...", "import name.ops.perf", "name.ops", False),
+        ("ImportError: cannot import name 'Mo", "from name.core import Model, Other", "name.core.Model", False),
+        ("ImportError: cannot import name 'Model", "from name.core import (", "name.core.Model", True),
+        ("ImportError: cannot import name 'M", "from name.core import Model, More", "name.core.M", True),
+    ],
+)
+def test_a_name_that_is_cut_off_is_told_by_the_line_of_code(message: str, code: str, symbol: str, cut: bool) -> None:
+    found = explained(message, LIBRARY.replace("    x", f"    {code}"))
+    assert found.parts is not None
+    assert (found.parts.symbol, found.parts.cut) == (symbol, cut)
+    assert symbol.rpartition(".")[2] in found.search
+
+
+@pytest.mark.parametrize("code", ["from .core import Model", "from other import Model", "Model = load("])
+def test_a_name_that_is_cut_off_is_not_guessed(code: str) -> None:
+    found = explained("ModuleNotFoundError: No module named 'name.o", LIBRARY.replace("    x", f"    {code}"))
+    assert found.parts is None or found.parts.matter == "words"
+
+
+def test_two_collectives_that_do_not_fit_are_named_with_their_shapes() -> None:
+    fingerprint = "is running collective: CollectiveFingerPrint(SequenceNumber=7, OpType="
+    parts = parse_message(
+        [
+            f"RuntimeError: Detected mismatch between collectives on ranks. Rank 3 {fingerprint}ALLREDUCE, "
+            f"TensorShape=[2, 64], TensorDtypes=Float), but Rank 0 {fingerprint}BARRIER).Collectives differ"
+        ]
+    )
+    assert parts is not None
+    assert (parts.wanted, parts.found) == ("rank 3: ALLREDUCE [2, 64]", "rank 0: BARRIER")
+
+
+def test_a_version_of_no_package_is_none() -> None:
+    said = "Cannot use version 4 is not supported due to: only GPUs of capability >= 9 have it"
+    assert parse_message([f"RuntimeError: {said}"]) is None
+    assert parse_message(["ImportError: odd-tool 4 is installed but odd-tool >= 9 is needed"]) is not None
 
 
 def test_code_that_only_hands_an_attribute_on_does_not_ask_for_it() -> None:
@@ -407,7 +484,46 @@ def test_code_that_asks_by_a_name_it_was_given_is_not_told_to_be_newer(
     monkeypatch.setattr(directions, "release_folder", lambda _, release: tmp_path / release)
     frame = Frame("asker/core.py", 2, "asker", installed=True)
     found = directions.Direction("name", "name.x", removed_in="2.0")
-    assert directions._asks_until(frame, found, {"asker": "1.1"}) == until
+    assert directions._asks_until(frame, found, MessageParts("missing-name"), {"asker": "1.1"}) == until
+
+
+@pytest.mark.parametrize(("near_in", "added"), [({"1.2", "2.0", "2.1"}, ""), ({"1.0", "1.1", "1.2", "2.0"}, "1.2")])
+def test_a_release_that_lacks_what_python_guesses_is_not_the_one_at_hand(
+    near_in: set[str], added: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """`cannot import name 'main_a' … Did you mean: 'main_b'?`: the installed release has `main_b`."""
+    for release in RELEASES:
+        place = tmp_path / release / "name"
+        place.mkdir(parents=True)
+        names = ["main_a"] * (release in {"1.2", "2.0", "2.1"}) + ["main_b"] * (release in near_in)
+        (place / "__init__.py").write_text("".join(f"{name} = 1\n" for name in names))
+    monkeypatch.setattr(directions, "versions", lambda _: RELEASES)
+    monkeypatch.setattr(directions, "release_folder", lambda _, release: tmp_path / release)
+    said = "ImportError: cannot import name 'main_a' from 'name' (/env/site-packages/name/__init__.py)"
+    parts = parse_message([f"{said}. Did you mean: 'main_b'?"])
+    assert parts is not None
+    found = directions.direction_of(parts, {})
+    assert found is not None
+    assert (found.added_in, bool(found.unknown)) == (added, not added)
+
+
+@pytest.mark.parametrize(
+    ("text", "asks"),
+    [
+        ("if is_available():\n    from name.ops.perf import a\n", True),
+        ("import name.ops\n", True),
+        ("try:\n    from name.ops import a\nexcept ImportError:\n    a = None\n", False),
+        ("if VERSION < (3, 2):\n    from name.ops import a\n", False),
+        ("from name.opset import a  # not name.ops\n", False),
+    ],
+)
+def test_a_module_within_a_package_is_asked_for_also_where_the_package_may_be_missing(
+    tmp_path: Path, text: str, asks: bool
+) -> None:
+    (tmp_path / "asker").mkdir()
+    (tmp_path / "asker/__init__.py").write_text("")
+    (tmp_path / "asker/core.py").write_text(text)
+    assert still_asks(tmp_path, "asker/core.py", "name.ops") is asks
 
 
 def install(folder: Path, name: str, version: str, requires: str) -> None:

@@ -49,6 +49,18 @@ def test_the_cause_is_the_root_wherever_it_stands_among_its_effects() -> None:
     ]
 
 
+def test_what_is_only_warned_of_is_a_root_where_no_other_cause_is() -> None:
+    scanner = Scanner((symptom("taken", "port is taken"), symptom("late", "too late")))
+
+    def root_of(log: str) -> tuple[str, int] | None:
+        return root(diagnosis_of(scanner.scan([("run.log", io.BytesIO(log.encode()))]), FixContext({})))
+
+    warned = "WARNING 01-02 10:00:00 [server.py:12] the port is taken, using another instead\n"
+    assert root_of(f"{warned}RuntimeError: too late\n") == ("late", 2)
+    assert root_of(warned + INNER) == ("taken", 1)
+    assert root_of(f"{warned}RuntimeError: too late\nOSError: the port is taken\n") == ("taken", 1)
+
+
 def test_an_unknown_exception_is_a_better_root_than_an_effect() -> None:
     assert root(diagnosed("engine is gone\n" + INNER)) == ("unknown", 5)
     assert root(diagnosed("engine is gone\n")) == ("engine-dead", 1)

@@ -45,7 +45,7 @@ def record(*edits: str) -> Record:
 
 def replayed(wanted: Record, **texts: str) -> tuple[bool, dict[str, str], list[object]]:
     files = {f"verl/{name}.py": text for name, text in texts.items()}
-    space = Workspace.of(files, {}, "Uky", "clean")
+    space = Workspace(files, "Uky", "clean")
     done = space.replay(wanted, lambda _edit: True)
     return done.made, space.texts, [result.outcome for result in done.results]
 

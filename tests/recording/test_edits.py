@@ -68,7 +68,7 @@ def recorded(before: str, after: str, file: str = "verl/server.py") -> FileEdits
     for one in sorted(found.made, key=lambda one: not one.specific):
         text = applied(text or "", one.edits)
     assert text is not None
-    assert same(text, after, is_python=file.endswith(".py"))
+    assert same(text, after, file)
     return found
 
 

@@ -81,7 +81,7 @@ def test_what_was_changed_is_all_that_is_left() -> None:
     assert not edits.refused
     assert [one.edits[0].about for one in edits.made if one.specific] == [edits.made[0].edits[0].about]
     assert "900" in "".join(split(found.text)[slice(*edits.made[0].hunk.new)])
-    assert same(found.text, FORK, is_python=True)
+    assert same(found.text, FORK, ".py")
 
 
 def test_each_line_knows_its_line_in_the_fork() -> None:
@@ -94,7 +94,7 @@ def test_each_line_knows_its_line_in_the_fork() -> None:
 
 
 def test_white_space_behind_a_comment_is_layout() -> None:
-    assert same("start(1)  # one \n", "start( 1 )  # one\n", is_python=True)
+    assert same("start(1)  # one \n", "start( 1 )  # one\n", ".py")
     assert relaid("start(1)  # one\n", "start( 1 )  # one \n").text == "start(1)  # one\n"
 
 
@@ -105,7 +105,7 @@ def test_a_changed_comment_stays_the_forks() -> None:
 
 @pytest.mark.parametrize("text", ["def broken(:\n", "", "x = 1", "\n\n", "a; b\n", "if a: b\nelse: c\n"])
 def test_any_text_is_taken(text: str) -> None:
-    assert same(relaid(BASE, text).text, text, is_python=False)
+    assert same(relaid(BASE, text).text, text)
     assert relaid(text, text) == Relaid.unchanged(text)
 
 
@@ -116,7 +116,7 @@ def test_a_release_that_a_formatter_went_over(name: str) -> None:
     fork = formatted(base)
     assert fork != base
     found = relaid(base, fork)
-    assert same(found.text, fork, is_python=True)
+    assert same(found.text, fork, ".py")
     lines = sum(hunk.new[1] - hunk.new[0] for hunk in line_hunks(split(base), split(fork)))
     left = sum(hunk.new[1] - hunk.new[0] for hunk in line_hunks(split(base), split(found.text)))
     assert left < lines / 20

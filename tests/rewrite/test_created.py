@@ -97,7 +97,7 @@ def record(*edits: CreateFile) -> Record:
 
 def test_a_record_that_cannot_make_all_of_its_files_makes_none() -> None:
     edits = (CreateFile(file="verl/one.py", content="x = 1\n"), CreateFile(file="verl/two.py", content="x = 2\n"))
-    workspace = Workspace.of({"verl/two.py": "x = 3\n"}, {}, "Uky", "comment")
+    workspace = Workspace({"verl/two.py": "x = 3\n"}, "Uky", "comment")
     done = workspace.replay(record(*edits), lambda _: True)
     assert not done.made
     assert workspace.texts == {"verl/two.py": "x = 3\n"}
@@ -109,7 +109,7 @@ def test_a_file_may_import_what_comes_with_it_and_nothing_else_that_is_not_there
     two = CreateFile(file="verl/flags/two.py", content="x = 2\n")
     start = CreateFile(file="verl/flags/__init__.py", content="")
     for edits, fine in (((one, two, start), True), ((one, start), False)):
-        workspace = Workspace.of({}, {}, "Uky", "comment", tree_has=lambda _: False)
+        workspace = Workspace({}, "Uky", "comment", tree_has=lambda _: False)
         assert workspace.replay(record(*edits), lambda _: True).made is fine
 
 

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from patcher.rewrite import check_code, check_pattern, check_value, matches, metavariables
+from patcher.rewrite import matches
+from patcher.rewrite.pattern import check_code, check_pattern, check_value, metavariables
 
 
 @pytest.mark.parametrize(

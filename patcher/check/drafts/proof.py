@@ -97,7 +97,7 @@ def conflicting_record(record: Record, texts: Mapping[str, str], word: str) -> s
 def _replay(
     record: Record, texts: Mapping[str, str], word: str, may_touch: frozenset[str]
 ) -> tuple[Workspace, Replayed]:
-    workspace = Workspace.of(texts, {}, word, "comment")
+    workspace = Workspace(texts, word, "comment")
     return workspace, workspace.replay(record, lambda _edit: True, may_touch)
 
 

@@ -27,6 +27,7 @@ MODULES: Mapping[str, str] = {
     "numpy": "numpy",
     "sglang": "sglang",
     "megatron-core": "megatron",
+    "uvicorn": "uvicorn",
 }
 """The distributions looked for, and the module that each of them provides."""
 SHARED = frozenset({"megatron"})
@@ -55,6 +56,12 @@ class Metadata:
     distribution: str
     version: str
     path: Path
+
+    @classmethod
+    def named(cls, stem: str, path: Path) -> Metadata:
+        """`vllm-0.20.2`, or an egg's `vllm-0.20.2-py3.12`."""
+        distribution, _, rest = stem.partition("-")
+        return cls(distribution, rest.partition("-")[0], path)
 
 
 @dataclass(frozen=True)
@@ -96,12 +103,21 @@ def search_path(site: Iterable[Path], extra: Iterable[Path] = ()) -> list[Folder
     return list(found.values())
 
 
+def text_of(path: Path, most: int = files.SETTINGS_BYTES) -> str:
+    """A file's text, of at most so many bytes; "" where it cannot be read. Bytes that are no UTF-8 become `\\ufffd`."""
+    try:
+        return files.read_text(path, most, errors="replace", follow=True)
+    except OSError:
+        return ""
+
+
 def normalise(name: str) -> str:
     """The name that indexes compare by: `flash_attn` and `Flash.Attn` are `flash-attn`."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _scan(path: Path, via: Path | None) -> Folder | None:
+    """One import folder by its file names alone; None where it cannot be listed."""
     modules: set[str] = set()
     metadata: list[tuple[str, Metadata]] = []
     others: list[Path] = []
@@ -119,9 +135,8 @@ def _scan(path: Path, via: Path | None) -> Folder | None:
         elif name.endswith((".dist-info", ".egg-info")) or name == "EGG-INFO":
             # `vllm-0.9.1.egg/EGG-INFO`: the egg's own name has the version.
             stem = re.sub(r"\.egg$", "", path.name) if name == "EGG-INFO" else name.rpartition(".")[0]
-            parts = stem.split("-")
-            found = Metadata(parts[0], parts[1] if len(parts) > 1 else "", path / name)
-            if (wanted := _wanted(normalise(parts[0]))) is not None:
+            found = Metadata.named(stem, path / name)
+            if (wanted := _wanted(normalise(found.distribution))) is not None:
                 metadata.append((wanted, found))
             else:
                 others.append(path / name)
@@ -252,10 +267,7 @@ def provides(metadata: Metadata, module: str) -> bool:
         return module in files.read_text(metadata.path / "top_level.txt", files.SETTINGS_BYTES, follow=True).split()
     except (OSError, ValueError):
         pass
-    try:
-        record = files.read_text(metadata.path / "RECORD", files.SOURCE_BYTES, errors="replace", follow=True)
-    except OSError:
-        record = ""
+    record = text_of(metadata.path / "RECORD", files.SOURCE_BYTES)
     if record.startswith(f"{module}/__init__.py,") or f"\n{module}/__init__.py," in record:
         return True
     source = editable_source(metadata)
@@ -292,8 +304,7 @@ def is_package(folder: Path) -> bool:
 def naming(modules: Iterable[Path], module: str) -> Metadata | None:
     """The distribution of any name whose `top_level.txt` names the module."""
     for path in modules:
-        stem = path.name.rpartition(".")[0].split("-")
-        found = Metadata(stem[0], stem[1] if len(stem) > 1 else "", path)
+        found = Metadata.named(path.name.rpartition(".")[0], path)
         if (path / "top_level.txt").is_file() and provides(found, module):
             return found
     return None

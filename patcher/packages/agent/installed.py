@@ -1,6 +1,8 @@
 """Which version of each package is installed under an interpreter: the one that Python would import first.
 
-Read off the files, the same on this machine and on any host; nothing is imported.
+Read off the files, the same on this machine and on any host; nothing is imported. Told besides is what is odd: a
+package that is installed twice, metadata without a package, what an interrupted uninstall left, a version that is not
+PEP 440.
 """
 
 from __future__ import annotations
@@ -28,9 +30,9 @@ from patcher.packages.agent.folders import (
     provides,
     search_path,
     stated_version,
+    text_of,
 )
 from patcher.packages.agent.interpreter import Interpreter
-from patcher.worktree import files
 
 Origin = Literal["wheel", "editable", "checkout", "folder", "assumed", "interpreter", "file"]
 """How a version came to be known: `wheel` is a distribution with metadata, `folder` a package without any,
@@ -79,21 +81,12 @@ def cuda(torch: Installed | None) -> Installed | None:
     """The CUDA that torch was built for, else the toolkit's; None for a torch built without CUDA."""
     if torch is not None and torch.location is not None:
         file = torch.location / "version.py"
-        try:
-            text = files.read_text(file, files.SETTINGS_BYTES, errors="replace", follow=True)
-        except OSError:
-            text = ""
-        found = re.search(r"^cuda\b[^=\n]*=\s*(?:['\"]([^'\"]+)['\"]|None)", text, re.MULTILINE)
+        found = re.search(r"^cuda\b[^=\n]*=\s*(?:['\"]([^'\"]+)['\"]|None)", text_of(file), re.MULTILINE)
         if found:
             note = "the CUDA that torch was built for"
             return Installed("cuda", found[1], None, file, "file", note) if found[1] else None
-    home = Path(os.environ.get("CUDA_HOME") or "/usr/local/cuda")
-    file = home / "version.json"
-    try:
-        text = files.read_text(file, files.SETTINGS_BYTES, errors="replace", follow=True)
-    except OSError:
-        return None
-    found = re.search(r'"cuda"\s*:\s*\{[^}]*?"version"\s*:\s*"([^"]+)"', text)
+    file = Path(os.environ.get("CUDA_HOME") or "/usr/local/cuda") / "version.json"
+    found = re.search(r'"cuda"\s*:\s*\{[^}]*?"version"\s*:\s*"([^"]+)"', text_of(file))
     return Installed("cuda", found[1], None, file, "file", "the toolkit's version") if found else None
 
 
@@ -141,6 +134,7 @@ def _on_path(module: str, folders: Sequence[Folder], claims: dict[int, tuple[Met
         if module not in folder.modules:
             continue
         own = claims[id(folder)]
+        # An editable install by a `.pth` file: its metadata lies in the site folder, beside that file.
         if folder.via is not None and folder.via in by_path and not folder.path.name.endswith(".egg"):
             own = claims[id(by_path[folder.via])] or own
         if not own and (found := naming(folder.others, module)) is not None:
@@ -166,6 +160,7 @@ def _by_finder(module: str, folders: Sequence[Folder], claims: dict[int, tuple[M
 
 
 def _installed(name: str, place: _Place, named: bool) -> tuple[Installed, list[Message]]:
+    """The package at a place, with its version: by its metadata, else by what its own files state."""
     literal = literal_version(place.package)
     claim, problems = _choose(name, place, literal)
     version, problem = stated_version(claim) if claim else (literal or "", None)

@@ -1,4 +1,8 @@
-"""An interpreter by its path, and the folders that it imports from: off its files, else by asking it."""
+"""An interpreter by its path, and the folders that it imports from: off its files, else by asking it.
+
+Known by their files are virtual environments (`pyvenv.cfg`), conda, builds in a prefix and the system's Python. What is
+no binary, such as a shim of pyenv, has to be asked.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from patcher.messages import Message, english, phrase, why
+from patcher.packages.agent.folders import text_of
 from patcher.worktree import files
 
 
@@ -118,11 +123,7 @@ def _user_site(series: str) -> tuple[Path, ...]:
 
 
 def _patch_level(prefix: Path, series: str) -> str:
-    try:
-        path = prefix / "include" / f"python{series}" / "patchlevel.h"
-        header = files.read_text(path, files.SETTINGS_BYTES, errors="replace", follow=True)
-    except OSError:
-        return series
+    header = text_of(prefix / "include" / f"python{series}" / "patchlevel.h")
     found = re.search(r'#define PY_VERSION\s+"(\d+\.\d+\.\d+)', header)
     return found[1] if found else series
 

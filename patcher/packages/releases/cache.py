@@ -38,10 +38,8 @@ PATIENCE = 600
 takes."""
 
 
-def cache_root(given: Path | None) -> Path:
-    """The cache's folder: as given, `$UKY_PATCH_CACHE`, or the user's cache folder. Raises UsageError."""
-    if given is not None:
-        return given
+def cache_root() -> Path:
+    """The cache's folder: `$UKY_PATCH_CACHE`, or the user's cache folder. Raises UsageError for a name of no folder."""
     if named := os.environ.get("UKY_PATCH_CACHE"):
         return expanded(named)
     return cache_folder()
@@ -72,7 +70,7 @@ def cached_sources(name: str, version: str) -> Path | None:
 
 def sources_folder(name: str, version: str) -> Path:
     """Where the cache keeps the sources of a release."""
-    return cache_root(None) / "releases" / name / version / "sources"
+    return cache_root() / "releases" / name / version / "sources"
 
 
 def build(place: Path, make: Callable[[Path], None], progress: Progress, name: Phrase | str = "") -> Path:
@@ -151,6 +149,7 @@ def _locked(path: Path, progress: Progress, name: Phrase | str) -> Iterator[None
 
 
 _FORMAT = 1
+"""Of the note beside a folder; one of another form counts as none."""
 _AT_ONCE = 16
 """Files that are flushed to the disk at a time. A guess: flushing waits, and disks take several requests at once."""
 _NOT_OURS = "__pycache__"

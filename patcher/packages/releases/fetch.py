@@ -1,4 +1,9 @@
-"""The sources of a release, or its whole wheel, by name and version: fetched the cheapest way, once, and kept."""
+"""The sources of a release, or its whole wheel, by name and version: fetched the cheapest way, once, and kept.
+
+Sources come from a file of this machine, a pure wheel, the Python files of a wheel by range requests, a source archive,
+or a whole wheel that is not too large, whichever is there first. A version with a local part that no index has, such as
+`0.9.0+cu129`, counts as that without it. What is kept and damaged is fetched anew.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +12,7 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -27,37 +33,33 @@ _CLOCKS_DIFFER = 5.0
 """Seconds by which the clock of a file server may be ahead. A guess; more than that is a clock that is wrong."""
 
 
-def sources(
-    name: str, version: str, *, cache: Path | None = None, progress: Progress | None = None, offline: bool = False
-) -> Path:
+def sources(name: str, version: str, *, progress: Progress | None = None, offline: bool = False) -> Path:
     """A folder with the Python and YAML files and the METADATA of a release; of a pure wheel, all its files.
 
     The package lies in it as it would in site-packages. Raises `ReleaseError` if the release cannot be had.
     """
-    return _cached("sources", fill_sources, name, version, cache, progress, offline)
+    return _cached("sources", fill_sources, name, version, progress, offline)
 
 
 def is_cached(name: str, version: str) -> bool:
     """Whether the sources of a release have been fetched before."""
-    folder = cache_root(None) / "releases" / normalise(name)
+    folder = cache_root() / "releases" / normalise(name)
     return any((folder / written / "sources").is_dir() for written in (version, version.partition("+")[0]))
 
 
-def wheel(
-    name: str, version: str, *, cache: Path | None = None, progress: Progress | None = None, offline: bool = False
-) -> Path:
+def wheel(name: str, version: str, *, progress: Progress | None = None, offline: bool = False) -> Path:
     """A folder with everything in a wheel of the release, laid out as in site-packages. Do not write to it."""
-    return _cached("wheel", fill_wheel, name, version, cache, progress, offline)
+    return _cached("wheel", fill_wheel, name, version, progress, offline)
 
 
-def versions(name: str, *, cache: Path | None = None, offline: bool = False) -> list[str]:
+def versions(name: str, *, offline: bool = False) -> list[str]:
     """The versions that the indexes offer, newest first; for a few minutes from the cache.
 
     Offline, the last list known, else what the cache holds. Raises `ReleaseError` if there is none of these.
     """
     from packaging.version import Version
 
-    folder = cache_root(cache) / "releases" / normalise(name)
+    folder = cache_root() / "releases" / normalise(name)
     listed = folder / "versions.json"
     known, age = _read_versions(listed)
     if known and (offline or age < FRESH_SECONDS):
@@ -94,16 +96,15 @@ def _write_versions(path: Path, ordered: list[str]) -> None:
         return
 
 
-def _cached(
-    kind: str, fill: Fill, name: str, version: str, cache: Path | None, progress: Progress | None, offline: bool
-) -> Path:
+def _cached(kind: str, fill: Fill, name: str, version: str, progress: Progress | None, offline: bool) -> Path:
+    """A release from the cache where it is whole, else fetched into it. `kind`: the folder, `sources` or `wheel`."""
     name, version = normalise(name), version.strip()
     if not re.fullmatch(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?", name) or not re.fullmatch(r"[A-Za-z0-9][\w.+!-]*", version):
         raise ReleaseError(
             phrase("{name} {version} cannot be a release", name=name, version=version),
             advice=phrase("Give a name and a version, as in vllm 0.20.2."),
         )
-    place = cache_root(cache) / "releases" / name / version / kind
+    place = cache_root() / "releases" / name / version / kind
     wrong = damage(place) if place.is_dir() else None
     # Offline, a folder that nothing can be compared with is better than none.
     if wrong == "" or (wrong is None and offline and place.is_dir()):
@@ -198,23 +199,24 @@ def _of_version(files: Iterable[File], version: str) -> list[File]:
     return exact or [file for number, file in numbered if str(number) == wanted.public]
 
 
-def nearest_versions(version: str, known: Iterable[str], count: int = 4) -> list[str]:
-    """The releases just below and above a version that is not there, in order."""
+def nearest_versions(version: str, known: Iterable[str]) -> list[str]:
+    """The four releases just below and above a version that is not there, in order."""
     from packaging.version import InvalidVersion, Version
 
     ordered = sorted({Version(text) for text in known})
     try:
         wanted = Version(version)
     except InvalidVersion:
-        return [str(number) for number in ordered[-count:]]
+        return [str(number) for number in ordered[-4:]]
     below = [number for number in ordered if number < wanted]
     above = [number for number in ordered if number > wanted]
-    half = max(count // 2, count - len(above))
-    chosen = below[-half:]
-    return [str(number) for number in (*chosen, *above[: count - len(chosen)])]
+    chosen = below[-max(2, 4 - len(above)) :]
+    return [str(number) for number in (*chosen, *above[: 4 - len(chosen)])]
 
 
 Fill: TypeAlias = Callable[[ReleaseRequest, "list[File]", Path], None]
+Attempt: TypeAlias = Callable[[ReleaseRequest, File, Path], None]
+"""Unpacks what is wanted of one file into a folder. Raises RangeRefusedError or TooLargeError where another may do."""
 
 
 def fill_sources(request: ReleaseRequest, files: list[File], folder: Path) -> None:
@@ -224,16 +226,16 @@ def fill_sources(request: ReleaseRequest, files: list[File], folder: Path) -> No
     """
     wheels = sorted((file for file in files if file.is_wheel), key=_preference)
     archives = [file for file in files if not file.is_wheel]
-    attempts: list[tuple[File, Callable[[ReleaseRequest, File, Path], None]]] = []
+    attempts: list[tuple[File, Attempt]] = [(file, _archive) for file in archives[:1]]
     if wheels:
         # A pure wheel is small and holds what is wanted. Of a wheel with compiled parts (vLLM: hundreds of MB) only the
         # Python files are read, by range requests, if the index answers them.
-        whole = _pure_wheel if wheels[0].is_pure else _wheel_for_sources
-        attempts += [(wheels[0], whole)] if wheels[0].is_pure or wheels[0].local is not None else []
-        attempts += [(wheels[0], _parts_of_wheel)] if wheels[0].local is None else []
-    attempts += [(file, _archive) for file in archives[:1]]
-    if wheels and wheels[0].local is None and not wheels[0].is_pure:
-        attempts.append((wheels[0], _wheel_for_sources))
+        best = wheels[0]
+        wanted = whole_wheel if best.is_pure else wheel_sources
+        whole: Attempt = partial(_unpack_wheel, wanted=wanted, most=MOST_WHOLE)
+        if best.local is None:
+            attempts.insert(0, (best, _parts_of_wheel))
+        attempts.insert(0 if best.is_pure or best.local is not None else len(attempts), (best, whole))
     refused: dict[str, int | None] = {}
     for file, attempt in attempts:
         try:
@@ -265,14 +267,6 @@ def _too_large(request: ReleaseRequest, refused: Mapping[str, int | None]) -> Re
             name=request.name,
         ),
     )
-
-
-def _pure_wheel(request: ReleaseRequest, file: File, folder: Path) -> None:
-    _unpack_wheel(request, file, folder, whole_wheel, MOST_WHOLE)
-
-
-def _wheel_for_sources(request: ReleaseRequest, file: File, folder: Path) -> None:
-    _unpack_wheel(request, file, folder, wheel_sources, MOST_WHOLE)
 
 
 def _parts_of_wheel(request: ReleaseRequest, file: File, folder: Path) -> None:

@@ -1,4 +1,8 @@
-"""Values that were computed once, kept in the user's cache folder, and read back as values alone."""
+"""Values that were computed once, kept as pickles in the user's cache folder, and read back as values alone.
+
+A pickle can run code when it is read. So one counts only if this user has written it and nobody else could, and reading
+makes nothing but this tool's dataclasses and named tuples, paths and plain values.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,7 @@ from patcher.packages.releases.cache import cache_root
 from patcher.worktree import files
 
 _MOST_BYTES = 64 << 20
-"""Of what is kept in one place, a guess far above all that were seen."""
+"""The largest pickle that is read back: a guess far above all that were seen."""
 
 
 class Kept:
@@ -33,7 +37,7 @@ class Kept:
         self._most = most
         self._place: Path | None = None
         with suppress(UsageError):  # UKY_PATCH_CACHE names no folder: then nothing is kept.
-            self._place = cache_root(None) / kind / f"{known}.pickle"
+            self._place = cache_root() / kind / f"{known}.pickle"
 
     def read(self) -> dict[Any, Any] | None:
         """What was kept; None where there is nothing, nothing that this user has written, or no mere values."""

@@ -1,4 +1,8 @@
-"""Bytes from an index: whole files with their hash checked, or parts of a file by range requests."""
+"""Bytes from an index over HTTP: whole files with their hash checked, or parts of a file by range requests.
+
+A transfer that failed in a way that may pass (timeouts, status 408, 429 and 5xx, a body cut short, a wrong hash) is
+tried again, `_TRIES` times in all; any other error answer is final.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +22,7 @@ if TYPE_CHECKING:
 BLOCK = 1 << 20
 MOST_WHOLE = 60_000_000
 """The largest file, in bytes, that is fetched whole where only its sources are wanted. A guess at what a user waits
-for:
-source archives and pure wheels are below it, wheels with compiled CUDA code are above it."""
+for: source archives and pure wheels are below it, wheels with compiled CUDA code are above it."""
 _TRIES = 4
 """Attempts for one transfer, with pauses of 0.2, 0.8 and 3.2 seconds: enough for a proxy that restarts. A guess."""
 _ADVICE = "Check the connection and pip's settings for indexes, proxies and certificates, then run it again."

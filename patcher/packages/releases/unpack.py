@@ -1,7 +1,12 @@
-"""Take the wanted members out of a wheel or a source archive. Names and sizes in an archive are not to be trusted."""
+"""Take the wanted members out of a wheel or a source archive. Names and sizes in an archive are not to be trusted.
+
+Refused are members whose path leads out of the folder, members of another size than the archive says, archives that
+would unpack to more than `MOST_BYTES` (a zip bomb), and those with more than `MOST_MEMBERS` wanted files.
+"""
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Callable, Iterable
 from io import RawIOBase
@@ -23,7 +28,7 @@ Wanted = Callable[[str], "str | None"]
 
 def wheel_sources(name: str) -> str | None:
     """Of a wheel: Python and YAML files, METADATA, and RECORD for the names of compiled modules."""
-    return name if name.endswith(KEPT) or _is_metadata(name, ("METADATA", "RECORD")) else None
+    return name if name.endswith(KEPT) or re.fullmatch(r"[^/]+\.dist-info/(METADATA|RECORD)", name) else None
 
 
 def whole_wheel(name: str) -> str | None:
@@ -131,8 +136,3 @@ def _check_size(sizes: Iterable[int]) -> None:
         raise ReleaseError(
             phrase("the archive would unpack to {size} MB, more than any release does", size=total >> 20)
         )
-
-
-def _is_metadata(name: str, files: tuple[str, ...]) -> bool:
-    folder, _, file = name.rpartition("/")
-    return folder.endswith(".dist-info") and "/" not in folder and file in files

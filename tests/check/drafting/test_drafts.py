@@ -43,7 +43,7 @@ def drafts(tmp_path: Path, old: dict[str, str], new: dict[str, str], tree: dict[
 
 
 def applied(draft: Draft, tree: dict[str, str], file: str) -> str:
-    workspace = Workspace.of({f"verl/{name}": dedent(text) for name, text in tree.items()}, {}, "Uky", "clean")
+    workspace = Workspace({f"verl/{name}": dedent(text) for name, text in tree.items()}, "Uky", "clean")
     workspace.replay(draft.record, lambda _edit: True)
     return workspace.texts[f"verl/{file}"].replace(f"  # Uky[{draft.id}]", "")
 

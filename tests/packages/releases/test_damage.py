@@ -71,13 +71,16 @@ def test_offline_the_error_names_the_release(damage: str, server: Server) -> Non
         sources("demo-pkg", "1.1", offline=True)
 
 
-def test_a_copied_cache_is_compared_by_hashes_and_then_believed(server: Server, tmp_path: Path) -> None:
+def test_a_copied_cache_is_compared_by_hashes_and_then_believed(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sources("demo-pkg", "1.1")
     shutil.copytree(tmp_path / "cache", tmp_path / "other", copy_function=shutil.copyfile)
     server.requests.clear()
-    folder = sources("demo-pkg", "1.1", cache=tmp_path / "other")
+    monkeypatch.setenv("UKY_PATCH_CACHE", str(tmp_path / "other"))
+    folder = sources("demo-pkg", "1.1")
     before = note_of(folder).read_bytes()
-    assert kept(sources("demo-pkg", "1.1", cache=tmp_path / "other")) == SOURCES
+    assert kept(sources("demo-pkg", "1.1")) == SOURCES
     assert (server.requests, note_of(folder).read_bytes()) == ([], before)
 
 

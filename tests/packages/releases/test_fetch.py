@@ -319,10 +319,11 @@ def test_a_full_disk_is_told_and_leaves_nothing(server: Server, tmp_path: Path) 
     assert kept(sources("demo-pkg", "1.1")) == SOURCES
 
 
-def test_a_cache_that_cannot_be_written(server: Server, tmp_path: Path) -> None:
+def test_a_cache_that_cannot_be_written(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
+    monkeypatch.setenv("UKY_PATCH_CACHE", str(tmp_path / "file"))
     with pytest.raises(ReleaseError, match="cannot write to the cache"):
-        sources("demo-pkg", "1.1", cache=tmp_path / "file")
+        sources("demo-pkg", "1.1")
 
 
 def test_what_a_killed_process_left_is_removed(server: Server, tmp_path: Path) -> None:
