@@ -42,9 +42,9 @@ Matter = Literal[
     "value",
     "nccl",
     "cuda",
-    "cut",
     "collective",
     "empty",
+    "cut",
     "words",
 ]
 # What says by itself which failure it is; shapes, types and keys do so only with the code that met them.

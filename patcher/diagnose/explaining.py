@@ -42,6 +42,9 @@ _HANDS_ON = re.compile(
 _IS_EXCEPTION = re.compile(r"(?:Error|Exception|Failed|Failure)\.__init__$")
 _SEARCH = "https://github.com/search?type=issues&q="
 
+_NO_FILE = re.compile(r"<(?!ipython-input)")
+"""`<string>` and `<frozen importlib._bootstrap>` are nobody's own code; the cell of a notebook is."""
+
 
 def explain(
     place: LogLine,
@@ -83,7 +86,7 @@ def explain(
         at = frames[-1] if frames else None
     elif parts is not None and parts.matter == "none" and frames and at == frames[-1]:
         parts = replace(parts, symbol=_asked_of(parts, code))
-    caller = next((one for one in reversed(frames) if not one.installed and not one.path.startswith("<")), None)
+    caller = next((one for one in reversed(frames) if not one.installed and not _NO_FILE.match(one.path)), None)
     speaking = None if complaint and parts is not None and parts.matter == "words" else at
     who = _who(speaking, versions)
     if raised is not None and raised.message and not raised.name and speaking is not None:
@@ -105,7 +108,7 @@ def explain(
             sentence = phrase("{name}, raised at {place}", name=name, place=at.shown)
     searched = _searched(first, code) or whole_line(lines[0], raised)
     if parts is not None and parts.matter == "cut" and at is not None:
-        searched = f"{parts.names[0]} {at.path.replace('/', ' ')}"
+        searched = f"{parts.names[0]} {at.path}"
     return Explanation(
         sentence,
         parts,

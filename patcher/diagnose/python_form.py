@@ -48,12 +48,7 @@ def is_foreign_frame(text: str) -> bool:
     return any(form.match(text) for form in (_PLACED, _OF_PYTEST, _LINKED, _UNPLACED))
 
 
-_CELL = re.compile(r"<(?:ipython-input-(?P<number>\d+)-\w+|(?P<command>command-[\w-]+))>$")
-
-
 def _frame(path: str, line: str, function: str | None) -> str:
-    if cell := _CELL.match(path):  # Own code, unlike `<frozen …>` and `<string>`.
-        path = cell["command"] or f"Cell In[{cell['number']}]"
     return f'  File "{path}", line {line}, in {function or "<module>"}'
 
 

@@ -84,7 +84,7 @@ SAID = "gardening (gardening/beds.py:41) passes deep to dig, which does not take
     [
         (IPYTHON_9, "Cell In[4]:2"),
         (IPYTHON_8, "Input In [4]:2"),
-        (IPYTHON_7, "Cell In[4]:2"),
+        (IPYTHON_7, "<ipython-input-4-0a1b2c3d4e5f>:2"),
         (COLAB, "/tmp/ipython-input-7.py:2"),
         (LINKED, "Cell In[4]:2"),
     ],
@@ -118,7 +118,7 @@ def test_the_header_of_a_notebook_tells_what_is_raised_where_the_rest_is_cut_off
     assert found is not None
     assert found.place.text == "    dig(rows, deep=True)"
     assert found.explanation is not None
-    assert found.explanation.search.endswith("TypeError+gardening+beds.py")
+    assert found.explanation.search.endswith("TypeError+gardening%2Fbeds.py")
 
 
 def test_what_a_notebook_raised_is_found_within_what_ran_it() -> None:
