@@ -108,7 +108,7 @@ def explain(
             sentence = phrase("{name}, raised at {place}", name=name, place=at.shown)
     searched = _searched(first, code) or whole_line(lines[0], raised)
     if parts is not None and parts.matter == "cut" and at is not None:
-        searched = f"{parts.names[0]} {at.path}"
+        searched = f"{parts.names[0]} {at.path.replace('/', ' ')}"
     return Explanation(
         sentence,
         parts,

@@ -118,7 +118,7 @@ def test_the_header_of_a_notebook_tells_what_is_raised_where_the_rest_is_cut_off
     assert found is not None
     assert found.place.text == "    dig(rows, deep=True)"
     assert found.explanation is not None
-    assert found.explanation.search.endswith("TypeError+gardening%2Fbeds.py")
+    assert found.explanation.search.endswith("TypeError+gardening+beds.py")
 
 
 def test_what_a_notebook_raised_is_found_within_what_ran_it() -> None:
