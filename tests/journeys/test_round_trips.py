@@ -118,7 +118,7 @@ def test_another_vllm_in_the_environment_is_followed_too(tmp_path: Path) -> None
     later = environment(tmp_path / "later", freeze("0.20.2"))
     someone.variables = activated(later, tmp_path / "home")
     assert "vllm 0.20.2 · " in someone.types("uky-patch status", 1).text
-    assert "16 applied" in someone.follows().text
+    assert "17 applied" in someone.follows().text
     someone.types("uky-patch verify")
     someone.types("uky-patch revert")
     _is_as_it_was(someone, before)
