@@ -18,6 +18,7 @@ from patcher.analysis.target import Target
 from patcher.check.pair import RateSeverity, check_pair
 from patcher.check.result import Repaired, Repairs, Step, Texts
 from patcher.packages import Environment, Installed
+from patcher.packages.agent.folders import distribution_of
 from patcher.plan.applicability import SymbolLookup, applicability
 from patcher.plan.inputs import Request, belongs
 from patcher.plan.replay import Workspace, predecessors
@@ -280,7 +281,7 @@ def around(environment: Environment, target: Target) -> Environment:
     """The environment with the target's packages in the place of those installed."""
     packages = dict(environment.packages)
     for module in target.against:
-        name = module.replace("_", "-")
+        name = distribution_of(module)
         packages.pop(name, None)
         symbols = target.packages.get(module)
         if symbols is not None:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from patcher.packages.agent.folders import distribution_of
+
 _FRAME = re.compile(r'File "(?P<path>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+))?')
 _INSTALLED = re.compile(r"(?:^|/)(?:site|dist)-packages/(?:[^/]+\.egg/)?(?P<inner>.+)$")
 _OF_PYTHON = re.compile(r"/lib/python\d[\d.]*/|^<frozen |^<string>$")
 _DISTRIBUTIONS = {
-    "megatron": "megatron-core",
     "dateutil": "python-dateutil",
     "dotenv": "python-dotenv",
     "pkg_resources": "setuptools<81",
@@ -65,4 +66,4 @@ def is_installed(path: str) -> bool:
 
 def distribution(module: str) -> str:
     """What is installed to have a module."""
-    return _DISTRIBUTIONS.get(module, module.replace("_", "-"))
+    return _DISTRIBUTIONS.get(module) or distribution_of(module)

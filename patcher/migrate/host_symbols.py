@@ -14,7 +14,7 @@ from pathlib import Path
 import patcher.analysis.symbols
 from patcher.analysis.symbols import Symbols
 from patcher.errors import ReleaseError
-from patcher.packages.agent.folders import MODULES
+from patcher.packages.agent.folders import distribution_of
 from patcher.packages.agent.installed import Installed
 from patcher.packages.environment import Environment, is_release, stamp_of
 from patcher.packages.releases import sources
@@ -99,7 +99,7 @@ class _Package:
 
 
 def _package(module: str, there: Environment, here: Environment, connection: Connection | None) -> _Package:
-    name = next((name for name, provided in MODULES.items() if provided == module), module.replace("_", "-"))
+    name = distribution_of(module)
     installed = there.packages.get(name)
     if installed is None:
         return _Package(lambda: None)

@@ -18,7 +18,7 @@ from typing import Literal
 from patcher.data import shipped
 from patcher.i18n import NOTHING, Phrase, Phrases, phrase
 from patcher.packages import Environment
-from patcher.packages.agent.folders import normalise
+from patcher.packages.agent.folders import distribution_of, normalise
 from patcher.packages.versions import Kind, No, Undecided, Verdict, Yes, is_prerelease, satisfies
 from patcher.records.model import Record, When
 
@@ -124,7 +124,7 @@ def _grounds(when: When, environment: Environment) -> Phrases:
 def _by_package(when: When) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for symbol in (*when.has, *when.lacks):
-        found.setdefault(symbol.partition(".")[0].replace("_", "-"), []).append(symbol)
+        found.setdefault(distribution_of(symbol.partition(".")[0]), []).append(symbol)
     return found
 
 

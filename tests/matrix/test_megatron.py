@@ -16,13 +16,13 @@ pytestmark = [pytest.mark.network, pytest.mark.slow]
 
 QUEUE = "megatron.core.dist_checkpointing.strategies.base.async_calls"
 MODEL_TYPE = "megatron.core.enums.ModelType.encoder_and_decoder"
-BROKEN = {("0.6.1", "0.18.0"): [MODEL_TYPE, MODEL_TYPE], ("0.7.0", "0.18.0"): [QUEUE], ("0.7.1", "0.18.0"): [QUEUE]}
+BROKEN = {("0.6.1", "0.18.0"): [MODEL_TYPE, MODEL_TYPE], ("0.7.1", "0.18.0"): [QUEUE]}
 """What breaks as the release is: megatron-core 0.17 dropped what verl 0.7 asks before each step, and what verl 0.6
 compares with where it makes the model without mbridge, its default."""
 
 
-@pytest.mark.parametrize("megatron", ["0.14.0", "0.16.0", "0.18.0"])
-@pytest.mark.parametrize("verl", ["0.6.1", "0.7.0", "0.7.1", "0.8.0"])
+@pytest.mark.parametrize("megatron", ["0.16.0", "0.18.0"])
+@pytest.mark.parametrize("verl", ["0.6.1", "0.7.1", "0.8.0"])
 def test_what_breaks_before_and_after_the_record(verl: str, megatron: str) -> None:
     folder = sources("megatron-core", megatron) / "megatron"
     target = Target({"megatron": megatron}, {"megatron": Symbols(folder)}, {"megatron-core": megatron})
@@ -32,7 +32,7 @@ def test_what_breaks_before_and_after_the_record(verl: str, megatron: str) -> No
     assert not after.of("break")
 
 
-@pytest.mark.parametrize("verl", ["0.6.0", "0.6.1", "0.7.0", "0.7.1", "0.8.0", "0.9.0", "0.9.1"])
+@pytest.mark.parametrize("verl", ["0.6.0", "0.7.0", "0.7.1", "0.8.0", "0.9.0"])
 def test_each_has_its_place_where_its_range_reaches(verl: str) -> None:
     ids = [one.id for one in load() if one.id.startswith("megatron-")]
     assume = {"megatron-core": "0.18.0", "vllm": "0.20.2", "torch": "2.11.0"}

@@ -76,8 +76,9 @@ JOBS: Mapping[str, Backends] = {
     USUAL_JOB: Backends("vllm"),
     "sglang": Backends("sglang"),
     "megatron": Backends("vllm", "megatron"),
-    "mbridge": Backends("vllm", "megatron"),
 }
+"""The plain jobs by name."""
+JOB_OF: Mapping[str, str] = {"vllm": "vllm", "sglang": "sglang", "megatron": "megatron", "mbridge": "megatron"}
 """The plain job by which a finding about a package is rated, by the package's import name."""
 
 METHODS = frozenset({"forward", "backward", "run", "setup"})

@@ -10,7 +10,7 @@ from functools import cached_property
 from weakref import ref
 
 from patcher.analysis.conditions.evaluator import Evaluator
-from patcher.analysis.conditions.job import JOBS, USUAL_JOB
+from patcher.analysis.conditions.job import JOB_OF, USUAL_JOB
 from patcher.analysis.conditions.names import EvalContext, summaries_of
 from patcher.analysis.conditions.terms import EXCEPTIONS, FAILED_IMPORT, is_caught
 from patcher.analysis.findings import Broken, FindingKind, Problem
@@ -198,8 +198,8 @@ def guards_of(program: Program, package: str = "") -> Guards:
     The plain job is the one of that package where it has one of its own; else of what the tree is held against.
     """
     against = program.target.against
-    wanted = (package, USUAL_JOB, *JOBS)
-    job = next((one for one in wanted if one in JOBS and one in against), USUAL_JOB)
+    wanted = (package, USUAL_JOB, *JOB_OF)
+    job = next((JOB_OF[one] for one in wanted if one in JOB_OF and one in against), USUAL_JOB)
     found = program.once(("guards", job), lambda: Guards(program, job), None)
     assert found is not None
     return found

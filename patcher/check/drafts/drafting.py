@@ -20,7 +20,7 @@ from patcher.check.drafts.writing import Written, write_drafts
 from patcher.check.history import History, earlier_releases
 from patcher.check.targets import Located
 from patcher.i18n import Phrase, Phrases, phrase
-from patcher.packages.agent.folders import package_in
+from patcher.packages.agent.folders import distribution_of, package_in
 from patcher.packages.releases.cache import cached_sources
 from patcher.plan.examples import examples
 from patcher.records.model import Record, Text, When
@@ -146,7 +146,7 @@ def _record(name: str, group: Sequence[Repair], inputs: DraftInputs) -> Record:
     first = group[0].finding
     package, since = first.package, inputs.since(first)
     target = inputs.against.get(package, "")
-    distribution = package.replace("_", "-")
+    distribution = distribution_of(package)
     edits = _without_covered(dict.fromkeys(edit for repair in group for edit in repair.edits))
     versions = {"verl": f"=={inputs.verl.partition('+')[0]}"} if inputs.verl else {}
     # Records can be limited to these distributions only.

@@ -111,6 +111,11 @@ def text_of(path: Path, most: int = files.SETTINGS_BYTES) -> str:
         return ""
 
 
+def distribution_of(module: str) -> str:
+    """The distribution that provides a module: `megatron-core` for `megatron`, `flash-attn` for `flash_attn`."""
+    return _DISTRIBUTION_OF.get(module, module.replace("_", "-"))
+
+
 def normalise(name: str) -> str:
     """The name that indexes compare by: `flash_attn` and `Flash.Attn` are `flash-attn`."""
     return re.sub(r"[-_.]+", "-", name).lower()

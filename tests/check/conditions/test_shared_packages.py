@@ -10,7 +10,9 @@ from patcher.analysis.project import Project
 from patcher.analysis.symbols import Symbols
 from patcher.analysis.target import Target
 from patcher.check.pair import check_pair
+from patcher.check.repairs import around
 from patcher.check.targets import module_of
+from patcher.packages import Environment, Installed
 from patcher.packages.agent.folders import package_in
 
 TREE = """
@@ -39,6 +41,12 @@ def test_it_is_found_though_the_folder_has_no_init(sources: Path) -> None:
     (sources / "other/part").mkdir(parents=True)
     (sources / "other/part/__init__.py").touch()
     assert package_in(sources, "other") is None, "any folder that holds packages would be one"
+
+
+def test_records_are_planned_for_the_release_that_is_checked_against(sources: Path) -> None:
+    target = Target({"megatron": "0.18.0"}, {"megatron": Symbols(sources / "megatron")}, {"megatron-core": "0.18.0"})
+    installed = Environment(None, {"megatron-core": Installed("megatron-core", "0.16.0")})
+    assert around(installed, target).version("megatron-core") == "0.18.0"
 
 
 def test_what_is_beside_its_own_part_is_not_decided(sources: Path, tmp_path: Path) -> None:
