@@ -212,13 +212,15 @@ class Workspace:
 def _with_a_place(results: Sequence[EditResult]) -> tuple[EditResult, ...]:
     """The results without edits of every place that have none in this fork, where another of their kind has.
 
-    One of another kind says nothing: it may need what this one brings.
+    The same where the fork has taken the whole file out, as one without Megatron has. One of another kind says nothing:
+    it may need what this one brings.
     """
     settled = {type(result.edit) for result in results if result.settled}
 
     def is_passed_over(result: EditResult) -> bool:
-        missing = isinstance(result.outcome, AnchorMissing | Missing) and not result.unused
-        return missing and result.edit.count is None and type(result.edit) in settled
+        every = isinstance(result.outcome, AnchorMissing) and result.edit.count is None
+        missing = (every or isinstance(result.outcome, Missing)) and not result.unused
+        return missing and type(result.edit) in settled
 
     return tuple(result for result in results if not is_passed_over(result))
 
