@@ -1,8 +1,8 @@
-"""What a failure says that no record covers: who asks for what, and what the message itself advises.
+"""Explain a failure that no record covers: who asks for what, and what the message itself advises.
 
-An exception of a known shape becomes a sentence, `mbridge 0.15.1 (mbridge/core/util.py:83) asks for
-ModelType.encoder_and_decoder, which megatron-core 0.18.0 does not have`. Nothing is guessed: what the message, the
-frames and the known versions do not tell is not said.
+A message of a known form becomes a sentence: `mbridge 0.15.1 (mbridge/core/util.py:83) asks for
+ModelType.encoder_and_decoder, which megatron-core 0.18.0 does not have`. Nothing is guessed: the sentence holds only
+what the message, the frames and the known versions say.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from patcher.i18n import Phrase, phrase
 from patcher.logs.labels import strip_labels
 from patcher.secrets.redacting import here
 
-# Code that only stands between who asks and what is asked: torch's own attributes of modules and its calls of them, and
-# what decorators put around a function, `return func(*args, **kwargs)`, and transformers' help to compare versions.
+# Functions that only pass a call on, so they are not who asks: attributes and calls of torch modules, decorators with
+# `return func(*args, **kwargs)`, and the version checks of transformers.
 _HANDS_ON = re.compile(
     r", in (?:__[gs]etattr(?:ibute)?__|_(?:wrapped_)?call_impl"
     r"|inner|wrapped_f(?:n|unc)|decorate_context|_compare_versions|require_version(?:_core)?)$"
@@ -43,7 +43,7 @@ _IS_EXCEPTION = re.compile(r"(?:Error|Exception|Failed|Failure)\.__init__$")
 _SEARCH = "https://github.com/search?type=issues&q="
 
 _NO_FILE = re.compile(r"<(?!ipython-input)")
-"""`<string>` and `<frozen importlib._bootstrap>` are nobody's own code; the cell of a notebook is."""
+"""`<string>` and `<frozen importlib._bootstrap>` are not the user's own code; the cell of a notebook is."""
 
 
 def explain(
@@ -53,11 +53,13 @@ def explain(
     below: Sequence[str] = (),
     complaint: bool = False,
 ) -> Explanation | None:
-    """The explanation of an exception; None where neither its message nor its frames say anything.
+    """Explain an exception; None where neither its message nor its frames say anything.
 
     Args:
-        below: the lines below the place's, which may be more of its message.
-        complaint: whether the line is an error that no exception is.
+        place: the line of the exception, or the line that reports an error without one.
+        versions: by distribution.
+        below: the lines below `place`, which may belong to its message.
+        complaint: whether `place` reports an error that is no exception.
     """
     own = takewhile(lambda text: text.strip() and not strip_labels(text).level and not begins_anew(text), below)
     lines = raised.message if raised is not None and raised.message else (place.text, *own)
@@ -126,14 +128,14 @@ def _code(*texts: str) -> str:
 
 
 def whole_line(line: str, raised: Raised | None) -> str:
-    """An exception's line, with the whole of the name in which it ends where the line of code tells it."""
+    """The line of an exception; where it is cut off within a name, with the whole name from the line of code."""
     code = _code(*(one.text for one in raised.frames)) if raised is not None else ""
     parts = parse_cut_import(line, code) if code else None
     return completed(line, parts) if parts is not None else line
 
 
 def _called_from(frames: Sequence[Frame]) -> Frame | None:
-    """The innermost frame of another package than the last one is of; None where all are of one."""
+    """The innermost frame of another package than the last frame's; None where all are of one package."""
     last = _top(frames[-1]) if frames else ""
     return next((one for one in reversed(frames) if last and _top(one) not in ("", last)), None)
 
@@ -142,19 +144,20 @@ _PLACEHOLDER = re.compile(r"^(?:\.\.\.|…)/+")
 
 
 def _top(at: Frame) -> str:
-    """The top-level module that a frame is of, also of a cut path, `.../loss/cce.py`; "" where it is unknown."""
+    """The top-level module of a frame, also of a shortened path such as `.../loss/cce.py`; "" where it is unknown."""
     cut = _PLACEHOLDER.sub("", at.path)
     return at.package or (cut.partition("/")[0] if cut != at.path and "/" in cut else "")
 
 
 def _searched(line: str, code: str) -> str:
-    """What is looked for where an exception has no message: its name and the code that raised it."""
+    """What to search for where an exception has no message: its name and the code that raised it."""
     bare = re.fullmatch(r"\s*(?P<name>[\w.]+):?\s*", line)
     return f"{bare['name']} {code.removeprefix('assert ')}" if bare is not None and code else ""
 
 
 def _is_of_message(line: str) -> bool:
-    """Whether a line below an exception may be more of its message: no other log line, `[W309 02:06:18 a.cpp:15] …`."""
+    """Whether a line below an exception may belong to its message. `[W309 02:06:18 a.cpp:15] …` is a log line of its
+    own."""
     # A line of signs alone, `"""` or `.`, only ends what was quoted.
     return bool(re.search(r"\w", line)) and not strip_labels(line).level and not begins_anew(line)
 
@@ -164,7 +167,7 @@ def _innermost(frames: Sequence[Frame]) -> Frame | None:
 
 
 def _claim(code: str) -> str:
-    """What `assert a in (1, 2), "not so"` asserts. The message may begin on this line and go on below it."""
+    """The condition that `assert a in (1, 2), "not so"` asserts. The message may continue on the next lines."""
     for whole in (code, code.removesuffix(", ("), code + ")"):
         try:
             (node,) = ast.parse(whole).body
@@ -179,8 +182,10 @@ _CHAIN = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[[^][()]*\])*"
 
 
 def _asked_of(parts: MessageParts, code: str) -> str:
-    """What is None in a line of code: `self.bar` in `self.bar.update(1)`, of which `update` is asked;
-    "" where more than one thing may be it."""
+    """The expression that is None in a line of code: `self.bar` in `self.bar.update(1)`, where None has no `update`.
+
+    "" where the line has several candidates.
+    """
     if parts.names:
         found = re.findall(rf"(?<![\w.])({_CHAIN})\.{re.escape(parts.names[0])}\b", code)
     else:
@@ -193,7 +198,7 @@ def _name(line: str) -> str:
 
 
 def _who(at: Frame | None, versions: Mapping[str, str]) -> Phrase:
-    """`mbridge 0.15.1 (mbridge/core/util.py:83)`."""
+    """Who asks, in words: `mbridge 0.15.1 (mbridge/core/util.py:83)`."""
     if at is None:
         return phrase("the program")
     if not at.package:

@@ -1,7 +1,7 @@
-"""Take the matched lines of one run in order, and collect the evidence: symptoms, exceptions, ends, versions, progress.
+"""Take the matched lines of one log in order, and collect the evidence: symptoms, exceptions, ends, versions, progress.
 
-Lines that only quote others count for nothing: samples that a trainer prints, and a server's answers to its clients.
-Of a log that ends without an end its last lines are kept: what it stands still at, or complains of.
+Quoted text does not count: the samples that a trainer prints, and the answers of a server to its clients. The last
+lines of a log are kept as well. If the log just stops, they show what it waits for or which error it reports.
 """
 
 from __future__ import annotations
@@ -35,20 +35,22 @@ from patcher.logs.lines import strip_prefix
 from patcher.logs.milestones import Phase
 from patcher.records.symptoms import Symptom
 
-# verl prints samples as `[prompt] …`, `[response] …`, `[score] 0.5`: what a model says there about errors is no error.
+# verl prints samples as `[prompt] …`, `[response] …`, `[score] 0.5`. What a model writes there about errors is no
+# error.
 _OPENS = (b"[prompt]", b"[response]", b"[ground_truth]")
 _CLOSES = (b"[score]", b"step:", b"Training Progress:", b"Error executing job with overrides")
-"""What ends a sample, or cannot be part of one."""
+"""Text that ends a sample, or cannot be within one."""
 _FATAL = b"Fatal Python error: "
-"""What Python says as it aborts, in the middle of a sample too; the line itself is no part of it."""
-# What an OpenAI server answers a client that asked wrongly; the run goes on.
+"""Printed by Python as it aborts, also in the middle of a sample. The line itself does not belong to the sample."""
+# The answer of an OpenAI server to a bad request; the run goes on.
 _ANSWERS = (b'{"error":{"message":', b'{"object":"error",')
 _FAR = 1 << 14
-"""Bytes that a sample is looked back over: a response of some thousand tokens."""
+"""Bytes before a line in which the beginning of its sample is searched: a response of some thousand tokens."""
 
 
 def is_quoted(block: Block, begin: int, end: int, speaker: str) -> bool:
-    """Whether the line from `begin` to `end` is an answer, or in a sample of its speaker that has not ended."""
+    """Whether the line from `begin` to `end` is quoted: the answer of a server, or within a sample of the same
+    process."""
     if block.content.startswith(_ANSWERS, begin):
         return True
     low = max(0, begin - _FAR)
@@ -62,22 +64,22 @@ def is_quoted(block: Block, begin: int, end: int, speaker: str) -> bool:
 
 
 LAST = 40
-"""How many of the last lines are kept. Set by hand: eight ranks that end together say a few lines each."""
+"""How many of the last lines are kept. Set by hand: eight ranks that end together print a few lines each."""
 
 
 class WaitPatterns:
-    """The lines after which logs stand still."""
+    """The patterns of lines after which logs stop growing (`[[wait]]` of the symptom records)."""
 
     def __init__(self, symptoms: Sequence[Symptom]) -> None:
         self._waits = [(symptom, TimedPattern(wait.line)) for symptom in symptoms for wait in symptom.waits]
 
     @property
     def too_slow(self) -> list[tuple[Symptom, str]]:
-        """The patterns that have taken too long."""
+        """The patterns that took too long."""
         return [(symptom, search.pattern) for symptom, search in self._waits if search.is_too_slow]
 
     def found(self, last: Sequence[LogLine]) -> Hit | None:
-        """The symptom of which the last telling line is the sign; bars and warnings behind it count for nothing."""
+        """The symptom that the last meaningful line matches; progress bars and warnings after that line are skipped."""
         for place in reversed(last):
             bare = strip_labels(place.text).text
             for symptom, search in self._waits:
@@ -89,7 +91,7 @@ class WaitPatterns:
 
 
 def last_lines(block: Block, name: str) -> tuple[LogLine, ...]:
-    """The last lines of a log's last block that are not empty; of a bar its last state."""
+    """The last lines of a log's last block that are not empty; of a progress bar its last state."""
     own = max(0, block.end - AROUND)
     lines = block.content[own : block.end].split(b"\n")
     number = block.number + block.lines
@@ -109,19 +111,20 @@ def last_lines(block: Block, name: str) -> tuple[LogLine, ...]:
 
 
 MOST = 100
-"""How many different exceptions are kept, of the first and of the last: those that differ in numbers alone are one."""
+"""How many different exceptions are kept, of the first and of the last. Two that differ in numbers only are the same.
+"""
 _NUMBER = re.compile(r"0x[0-9a-f]+|\d+")
 
 
 class Exceptions:
-    """Collects what ended."""
+    """Collects the exceptions of a log, and the processes that ended without one."""
 
     def __init__(self) -> None:
         self._first: dict[str, Raised] = {}
         self._last: dict[str, Raised] = {}
 
     def all(self) -> list[Raised]:
-        """In the order of their first places that count."""
+        """Sorted by the first line that counts."""
         return sorted((*self._first.values(), *self._last.values()), key=lambda one: one.place.offset)
 
     def add(
@@ -137,7 +140,14 @@ class Exceptions:
         frames: tuple[LogLine, ...] = (),
         message: tuple[str, ...] = (),
     ) -> Raised | None:
-        """Add one; return it if its lines before are still to be reported. `progress`: the offset of the last sign."""
+        """Add an occurrence.
+
+        Args:
+            progress: the offset of the last sign of progress. An earlier occurrence was survived.
+
+        Returns the exception if this occurrence is now its first that counts, so that the caller adds the lines before
+        it; else None.
+        """
         key = f"{chained}{handled}{_NUMBER.sub('0', place.text[:200])}"
         if (known := self._first.get(key) or self._last.get(key)) is not None:
             known.count += 1
@@ -156,17 +166,18 @@ class Exceptions:
 
 
 _BEFORE, _BEHIND = 3, 4
-"""Lines about a sign that are kept, to be shown with it."""
+"""Lines before and after a match that are kept, to be shown with it. Set by hand."""
 _CONFIG = 150
-"""Lines before a version in which what it is of is looked for, as in a model's configuration printed as JSON."""
+"""Lines before a version in which its context is searched, such as the head of a model's configuration printed as JSON.
+"""
 _SET_IN = 8
-"""Lines before an exception that is set in, in which a frame of its traceback stands."""
+"""Lines before an indented exception in which a frame of its traceback is searched."""
 _CODE = 40
-"""Lines behind a line of code in which the exception itself stands."""
+"""Lines after a line of code in which the exception itself is searched."""
 
 
 class LogAccumulator:
-    """Takes the lines that hold words, in order, and sums them up."""
+    """Takes the lines that hold a word of a pattern, in order, and collects the evidence."""
 
     def __init__(self, courses: MetricTrends, waits: WaitPatterns) -> None:
         self.run = RunProgress(courses)
@@ -181,7 +192,7 @@ class LogAccumulator:
         self._headers: set[int] = set()
         self._endings: set[int] = set()
         self._stages: dict[int, Phase] = {}
-        """The phase that a traceback tells, by the offset of its last line."""
+        """The phase that a traceback shows, by the offset of the traceback's last line."""
 
     def take(self, line: MatchedLine) -> None:
         """Take one line, with the words that it holds."""
@@ -209,7 +220,7 @@ class LogAccumulator:
             self._add_exception_line(line)
 
     def close(self, name: str, last: Block | None, size: int) -> None:
-        """A file has come to its end."""
+        """A file is complete: count its lines, and keep its last ones. `last` is its last block, `size` its bytes."""
         found = self._found
         found.size += size
         if last is None:
@@ -221,7 +232,7 @@ class LogAccumulator:
         any(self.run.last_time(place.text) for place in reversed(found.last))
 
     def evidence(self) -> Evidence:
-        """All of it."""
+        """The evidence of all that was taken."""
         found = self._found
         self.run.fill(found)
         found.hits, found.raised = list(self._hits.values()), self._exceptions.all()
@@ -249,7 +260,7 @@ class LogAccumulator:
             hit.around = line.around(_BEFORE, _BEHIND)
 
     def _add_traceback(self, line: MatchedLine) -> None:
-        """A traceback, to its end."""
+        """Follow a traceback to its end."""
         chain = follow_traceback(line.block, line.begin, line.name, line.number)
         self._headers = {offset for offset in self._headers if offset > line.offset} | chain.headers
         self._endings = {offset for offset in self._endings if offset > line.offset} | chain.endings
@@ -273,7 +284,7 @@ class LogAccumulator:
                 self._stages[one.place.offset] = one.phase
 
     def _add_exception_line(self, line: MatchedLine) -> None:
-        """An exception without a traceback."""
+        """Add an exception that no traceback header was seen for."""
         label = line.label
         if label.level in ("DEBUG", "INFO", "WARNING"):
             return
@@ -287,7 +298,8 @@ class LogAccumulator:
             self._add_frames(raised, line)
 
     def _add_nameless(self, line: MatchedLine) -> None:
-        """What an exception says without its name, where a program prints it, or below the frames of its traceback."""
+        """Add an exception whose message stands without its name: printed by a program, or below the frames of its
+        traceback."""
         kind: Nature = "exception"
         said = line.label.text.lstrip()
         if printed := printed_message(said):
@@ -305,7 +317,7 @@ class LogAccumulator:
             self._add_frames(raised, line)
 
     def _add_frames(self, raised: Raised, line: MatchedLine) -> None:
-        """Those of a traceback without a header, and those that pytest writes about the exception."""
+        """Add the frames of a traceback without a header, or those that pytest prints around the exception."""
         frames = without_header(line.before(_CODE), line.stripped.speaker)
         if not frames and line.label.label.startswith("E "):
             frames = pytest_frames(line.before(_CODE), line.around(0, _CODE), raised.name)
@@ -342,7 +354,7 @@ def _first_of(raised: Raised) -> LogLine:
 
 
 def _message(line: MatchedLine) -> Iterator[str]:
-    """The lines of an exception's message, without the labels of its process; another label with a level ends it."""
+    """The lines of an exception's message, without labels. Another label with a level ends it."""
     yield line.label.text.lstrip()
     for text in line.block.behind(line.begin, MESSAGE)[1:]:
         stripped = strip_prefix(text)
@@ -355,6 +367,7 @@ def _message(line: MatchedLine) -> Iterator[str]:
 
 
 def _is_source_line(before: LogLine, place: LogLine) -> bool:
-    """Whether a sign was seen in a traceback's line of code, and now where the exception itself says it."""
+    """Whether `before` is the line of code in a traceback, and `place` the line of the exception itself with the same
+    text."""
     near = place.file == before.file and place.speaker == before.speaker and place.number < before.number + _CODE
     return near and before.text.startswith("    ") and not place.text.startswith("    ")

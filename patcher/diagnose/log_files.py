@@ -1,8 +1,9 @@
-"""Find log files: what LOG or LOG|HOST means, a folder's logs, rotated parts, the logs of one run, logs near a path.
+"""Find the log files that a path stands for: a file, or the newest run in a folder with many logs.
 
-Logs are of one run where the times overlap in which they were written. The logs of its ranks, whose names or folders
-differ in a rank's number alone, are of one run too, and so are those of one name, as `slurm-7.out` and `slurm-7.err`. A
-session of Ray is one run. Of files that were copied together, the times that their lines tell count.
+Logs belong to one run if the times overlap in which they were written. Also of one run are the logs of its ranks, whose
+names or folders differ only in the rank's number, and logs of one name, such as `slurm-7.out` and `slurm-7.err`. A
+session of Ray is one run. If the files were copied together, so that their own times say nothing, the times on their
+lines count.
 """
 
 from __future__ import annotations
@@ -35,31 +36,32 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"(?P<stem>.+\.(?:log|out|err|txt))(?:[.-](?P<turn>\d+))?(?:\.(?:gz|xz|zst))?", re.IGNORECASE)
 _DATED = re.compile(r"(?P<stem>.+)\.(?:log|out|err)[.-]\d{4}-?\d\d-?\d\d\S*", re.IGNORECASE)
 _HOUSEKEEPING = re.compile(r"raylet\.|gcs_server\.")
-"""Logs of Ray's own processes that tell why workers ended; most of their errors are of no account."""
+"""Logs of Ray's daemons that say why workers ended. Most errors in them are harmless."""
 _ASIDE = re.compile(
     r"(?:dashboard|monitor|log_monitor|python-core-|ray_client_server|agent-|runtime_env_agent|event_|debug_state|redis"
     r"|ray_process_exit|metrics|nsight)"
 )
-"""Those that tell nothing of a run."""
+"""Logs of Ray that say nothing of a run."""
 _EVENTS = ("events", "export_events")
 _NO_LOGS = ("__pycache__", "node_modules", "site-packages")
-"""Folders of programs; so are those whose names begin with a dot."""
+"""Folders of programs, which are skipped; so are folders whose names begin with a dot."""
 _OF_A_PROJECT = (".git", "pyproject.toml", "setup.py", "verl/__init__.py")
-"""What is in a folder of sources."""
+"""A folder with one of these is one of source code."""
 _LATEST = "session_latest"
 
 
 @dataclass(frozen=True, slots=True)
 class RotatedLog:
-    """One log: its parts, the oldest first."""
+    """One log with its rotated parts, the oldest first."""
 
     parts: tuple[str, ...]
     housekeeping: bool = False
-    """Whether it is of Ray's own processes: only symptoms count in it, and those for why something else ended."""
+    """Whether it is the log of a Ray daemon. In it only symptoms count, and those only as the cause of another end."""
 
 
 def logs_named(log: str) -> Sequence[RotatedLog]:
-    """The logs that a name stands for: a file, `-`, or all of a folder's, Ray's latest session first of all.
+    """The logs that a path stands for: a file, `-`, or all logs below a folder. Of Ray's folder, those of its latest
+    session.
 
     Raises UsageError for a folder without logs.
     """
@@ -93,27 +95,28 @@ def logs_named(log: str) -> Sequence[RotatedLog]:
 
 
 def may_hold_logs(folder: str) -> bool:
-    """Whether a folder of this name, met below another, is looked into for logs."""
+    """Whether to search a subfolder of this name for logs."""
     return not folder.startswith(".") and folder not in (*_EVENTS, *_NO_LOGS)
 
 
 def is_named_like_a_log(name: str) -> bool:
-    """`train.log`, `slurm-12.out.gz`, `run.err.1`, `notes.txt`; not what Ray writes for itself."""
+    """Whether a file name is that of a log: `train.log`, `slurm-12.out.gz`, `run.err.1`, `notes.txt`; no log of Ray's
+    own."""
     return not _ASIDE.match(name) and bool(_NAME.fullmatch(name) or _DATED.fullmatch(name))
 
 
 def is_of_sources(folder: Path) -> bool:
-    """Whether a folder is that of a project, so that text files in it are of any kind."""
+    """Whether a folder is one of source code, in which text files may be anything."""
     return any((folder / one).exists() for one in _OF_A_PROJECT)
 
 
 _PART = 1 << 16
-"""Bytes of a log's beginning, and of its end, in which times and signs of a run are looked for: some hundred lines."""
+"""Bytes at the beginning and the end of a log in which times and signs of a run are searched: some hundred lines."""
 _SLACK = 60.0
-"""Seconds between two logs of one run: a copy, or a worker that wrote its last line earlier. Set by hand."""
+"""Seconds that two logs of one run may be apart, as when a worker wrote its last line earlier. Set by hand."""
 _RANK = re.compile(r"((?:rank|worker|node|gpu|proc|process|actor|local|tp|dp|pp)[-_.=]?)\d+", re.IGNORECASE)
 _RANK_FOLDER = re.compile(r"(?<=/)\d{1,3}(?=/)")
-"""torchrun's `attempt_0/3/stderr.log`."""
+"""The number of a rank as a folder: torchrun's `attempt_0/3/stderr.log`."""
 _ENDING = re.compile(r"\.(?:log|out|err|txt)$|\b(?:stdout|stderr)\b", re.IGNORECASE)
 
 
@@ -132,7 +135,7 @@ class _Run:
 
 @dataclass(frozen=True, slots=True)
 class _Times:
-    """When a log was written: by its file, and by the first and last time that it tells; None where it tells none."""
+    """When a log was written: by its file, and by the first and last time on its lines; None where no line has one."""
 
     changed: float
     first: float | None
@@ -140,7 +143,7 @@ class _Times:
 
 
 def group_by_run(logs: Sequence[RotatedLog]) -> list[list[RotatedLog]]:
-    """The logs of each run, the run that was written to last first. Raises UsageError for one that cannot be read."""
+    """Group logs by run, the run that was written to last first. Raises UsageError for a log that cannot be read."""
     if len(logs) == 1 or any(one.housekeeping for one in logs):
         return [list(logs)]
     times = [_times(one) for one in logs]
@@ -163,14 +166,14 @@ def group_by_run(logs: Sequence[RotatedLog]) -> list[list[RotatedLog]]:
 
 
 def _are_copies(times: Sequence[_Times]) -> bool:
-    """Whether all files changed at one time, and their lines tell of several: what the files say is of the copying."""
+    """Whether all files have the same time and their lines do not. Then the files' times are those of a copy."""
     changed = [one.changed for one in times]
     last = [one.last for one in times if one.last is not None]
     return max(changed) - min(changed) < _SLACK and bool(last) and max(last) - min(last) > _SLACK
 
 
 def _name_without_rank(one: RotatedLog) -> str:
-    """What the logs of one run's ranks have in common."""
+    """The name of a log without rank and ending, which the logs of one run have in common."""
     return _ENDING.sub("", _RANK_FOLDER.sub("*", _RANK.sub(r"\1*", one.parts[-1])))
 
 
@@ -182,7 +185,7 @@ def _times(one: RotatedLog) -> _Times:
 
 
 def _times_told(name: str, year: int) -> list[float]:
-    """The times that a log's beginning and end tell. Those of another time zone are off by hours."""
+    """The times on the first and last lines of a log, in order. Times of another time zone are off by hours."""
     with open_log(name) as stream:
         try:
             lines = _both_ends(stream).decode("utf-8", "replace").splitlines()
@@ -192,7 +195,7 @@ def _times_told(name: str, year: int) -> list[float]:
 
 
 def _both_ends(stream: BinaryIO) -> bytes:
-    """The beginning and the end of a log. A packed one has to be read through for its end."""
+    """The beginning and the end of a log. A packed log has to be read through to its end."""
     head, tail = stream.read(_PART), b""
     while piece := stream.read(1 << 20):
         tail = (tail + piece)[-_PART:]
@@ -202,17 +205,17 @@ def _both_ends(stream: BinaryIO) -> bytes:
 Advice: TypeAlias = Phrase | Phrases | str
 
 SHOWN = 5
-"""Logs that an error names: more are no help."""
+"""Logs that an error names. Set by hand: more do not help."""
 _LOOKED_AT = 60
-"""Files that are opened, the newest first: the error must come at once."""
+"""Files that are opened, the newest first, so that the error appears at once."""
 _SEEN = 50_000
-"""Names that are looked at below a folder: a tree with data sets may have millions."""
+"""File names that are looked at below a folder: a tree with data sets may have millions."""
 
 
 def logs_near(symptoms: Sequence[Symptom], place: Path, *, deep: bool = False) -> list[Path]:
-    """The newest files of a folder that tell of a run, with `deep` those below it too; none where it cannot be read.
+    """The newest logs of runs in a folder, and with `deep` below it; none where the folder cannot be read.
 
-    Where `place` is a file, there or not, its folder counts, without itself, and names like its own come first.
+    If `place` is a file, whether it exists or not, its folder is searched, and names similar to its own come first.
     """
     folder = place if place.is_dir() else place.parent
     named = sorted(_log_names(folder, deep=deep), key=_modified, reverse=True)
@@ -224,7 +227,7 @@ def logs_near(symptoms: Sequence[Symptom], place: Path, *, deep: bool = False) -
 
 
 def tells_of_a_run(scanner: Scanner, file: Path) -> bool:
-    """Whether the beginning or the end of a file holds anything of a training run."""
+    """Whether the beginning or the end of a file has any trace of a training run."""
     try:
         with open_log(str(file)) as stream:
             ends = _both_ends(stream)
@@ -234,7 +237,7 @@ def tells_of_a_run(scanner: Scanner, file: Path) -> bool:
 
 
 def advise_logs_near(found: Sequence[Path], command: str, otherwise: Advice = "") -> Advice:
-    """What to do next: the logs that were found, and the command for the first of them."""
+    """The advice of an error: the logs that were found, and the command for the first of them; `otherwise` if none."""
     if not found:
         return otherwise
     names = ", ".join(map(str, found))
@@ -261,21 +264,25 @@ def _modified(path: Path) -> float:
 
 @dataclass(frozen=True, slots=True)
 class LogOrHost:
-    """Either `log`, a path or `-`, or `host`."""
+    """The subject of a command that takes `LOG|HOST`: either `log`, a path or `-`, or `host`."""
 
     log: str | None = None
     host: Host | None = None
     guessed: bool = False
-    """Whether it is taken for a host only because no file is called so."""
+    """Whether it was taken for a host only because no file has this name."""
 
 
 def log_or_host(session: Session, text: str, given: Mapping[str, Any], command: str) -> LogOrHost:
-    """What `text` means. A host of uky-patch.toml, and `here`, come before a file of that name: write ./NAME for it.
+    """Decide whether `text` is a log or a host.
 
-    `given` are options that describe a host, so a host is meant where there are any. `command` is what it was given
-    to, for the advice. A log that is named need not be there.
+    A host of uky-patch.toml, and `here`, have priority over a file of that name; for the file write ./NAME. A log need
+    not exist yet.
 
-    Raises UsageError for what can be neither, RecordError for a bad table of a host.
+    Args:
+        given: options that describe a host. If any is set, a host is meant.
+        command: the command that `text` was given to, for the advice.
+
+    Raises UsageError if it can be neither, RecordError for a bad table of a host.
     """
     if text == STANDARD_INPUT:
         return LogOrHost(log=text)
@@ -298,7 +305,7 @@ def log_or_host(session: Session, text: str, given: Mapping[str, Any], command: 
 
 
 def _refuse_option(text: str) -> None:
-    """Raise UsageError for what begins like an option."""
+    """Raise UsageError for a text that begins like an option."""
     try:
         parse_target(text)
     except UsageError as error:
@@ -312,7 +319,7 @@ def _refuse_option(text: str) -> None:
 def no_log_error(
     session: Session, text: str, command: str, *, cause: Phrase | Phrases | str = "", also: Phrase | None = None
 ) -> UsageError:
-    """The error for a log that is not there, with the logs that are; `also` is advice that holds besides."""
+    """The error for a log that does not exist, with the logs that do. `also`: advice that holds besides."""
     path = Path(text)
     if not cause and not path.parent.is_dir():
         cause = phrase("there is no folder {folder}", folder=path.parent)
@@ -323,7 +330,7 @@ def no_log_error(
 
 @contextlib.contextmanager
 def explain_unknown_host(session: Session, subject: LogOrHost, command: str) -> Iterator[None]:
-    """Where a host was guessed and nobody knows one of that name, the error names both readings."""
+    """If a host was guessed and no host of that name is known, raise an error that names both readings."""
     try:
         yield
     except UnknownHostError as error:

@@ -23,45 +23,48 @@ from patcher.records.symptoms import Part, Symptom
 
 _KNOWN: Mapping[Part, float] = {"cause": 0, "end": 0, "effect": 2, "wrapper": 3}
 _UNKNOWN: Mapping[Nature, float] = {"exception": 1, "printed": 1.1, "signal": 2.1, "effect": 2.2, "wrapper": 3.2}
-"""An exception that no record covers is a better root than an effect, and a worse one than a cause."""
-# The ranks are an order and no measurement; the labelled logs of `make bench-diagnosis` hold them in place. A symptom
-# record names in `follows` what it is a consequence of, as the end of an engine that ran out of memory.
+"""An exception that no record covers is a more likely root than an effect, and a less likely one than a cause."""
+# The ranks are an order and not measured; the labelled logs of `make bench-diagnosis` keep them in place. `follows` in
+# a symptom record names the symptoms that it is a consequence of, as the end of an engine that ran out of memory.
 _FOLLOWS, _FOLLOWS_TOO = 2.0, 0.5
-"""At best, for what follows from something else that was seen; an effect that does is behind those that do not."""
+"""The least rank of what follows from another symptom that was found; an effect that follows is behind other effects.
+"""
 _STALL = 1.7
-"""At best, for what makes a run stand still: what ended it in the end says more."""
+"""The least rank of what makes a run stall: what ended the run in the end says more."""
 _ASIDE = 1.6
-"""At best, for what a process says that only keeps house."""
+"""The least rank of what a service process reports, such as a Ray daemon."""
 _ENDED = 1.2
-"""Of an end as it is seen from outside, `Killed`, where an exception before it that no record covers tells more."""
+"""The rank of an end as seen from outside, `Killed`, where an earlier exception that no record covers says more."""
 _STOOD = 300
-"""Seconds in one phase from which on a run stood still, where its last words are those of one that waits. A guess:
-ten times what the configuration takes, and more than most phases before the first step do."""
+"""Seconds in one phase after which a run counts as stalled, where its last lines are those of one that waits. A guess:
+ten times what the configuration takes, and more than most phases before the first step take."""
 _GENERIC = 0.5
-"""Added for a record of many causes: after a specific one, before an exception that no record covers."""
+"""Added for a record of many causes: it comes after a specific one, and before an exception that no record covers."""
 _WARNED = 0.4
-"""At best, for what a program only warns of: it mostly did without, and it is the cause where no other is."""
+"""The least rank of what a program only warns of. The program mostly did without, so it is the cause only if nothing
+else is."""
 _SURVIVED = 1.5
 """Added where the run went on for a while."""
-# A trainer that catches an exception goes on with other lines; one that dies says nothing of interest after it.
+# A trainer that catches an exception goes on printing other lines; one that dies prints nothing of interest after it.
 QUIET = 150
-"""Lines behind an exception that no record covers, and nothing else wrong in them, from which on it was survived."""
+"""Lines after an exception that no record covers, with nothing else wrong in them, after which it counts as survived.
+Set by hand."""
 _WHILE = 40
-"""Lines behind a failure in which a phase may begin that others were about to enter anyway. Set by hand: the ranks of a
-node say that they enter it within some dozen lines."""
+"""Lines after a failure in which other ranks may still enter a phase. Set by hand: the ranks of a node report that they
+enter it within some dozen lines."""
 _SILENT = 2.1
-"""The rank from which on a sign tells of an end, and not of its cause."""
+"""The rank from which on a candidate shows only an end, and not its cause."""
 _WRONG = re.compile(
     r"\b(?:errors?|fatal|fail(?:ed|ure)?|abort(?:ed|ing)?|cannot|could not|unable|invalid|denied|refused|expired)\b",
     re.IGNORECASE,
 )
 _MESSAGE = 12
-"""Lines of an exception's message that a symptom's sign may stand in: CUDA's and pydantic's messages have up to ten."""
+"""Lines of an exception's message in which a symptom may match: the messages of CUDA and pydantic have up to ten."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Something that may be the root. The least `rank` is, and among equals the earliest."""
+    """Something that may be the root cause. The lowest `rank` is the most likely; of equal ranks, the earliest line."""
 
     rank: float
     place: LogLine
@@ -76,7 +79,11 @@ class Candidate:
 
 
 def candidates(evidence: Evidence, hits: Sequence[Hit]) -> list[Candidate]:
-    """Failures that the run did not get over, the likeliest root first. `hits`: those that the versions allow."""
+    """The failures that the run did not survive, the most likely root cause first.
+
+    Args:
+        hits: the symptoms that the versions allow.
+    """
     failures = [hit for hit in hits if hit.symptom.kind in ("failure", "stall") and _counts(hit.start, evidence)]
     seen = {hit.symptom.id for hit in failures}
     known = evidence.hits
@@ -99,7 +106,8 @@ def candidates(evidence: Evidence, hits: Sequence[Hit]) -> list[Candidate]:
 
 
 def _counts(place: LogLine, evidence: Evidence) -> bool:
-    """Whether the run neither went on training afterwards nor had come to its end before."""
+    """Whether a line may have ended the run: no training went on after it, and the run had not come to its end before
+    it."""
     if evidence.finished is not None and not _fails_at_end(place, evidence.finished, evidence):
         return False
     return place.offset >= evidence.progress and (evidence.complete is None or place.offset > evidence.complete.offset)
@@ -108,8 +116,8 @@ def _counts(place: LogLine, evidence: Evidence) -> bool:
 def _fails_at_end(place: LogLine, finished: LogLine, evidence: Evidence) -> bool:
     """Whether a failure counts in a log that says `Training completed`.
 
-    verl's asynchronous trainers say it too where one of their parts has failed, some steps before the last one. Behind
-    it processes complain of each other while they end; that one of them failed is told by its status.
+    verl's asynchronous trainers also print that where one of their parts has failed, some steps before the last one.
+    After it, ending processes complain of each other; only an exit status shows that one of them failed.
     """
     if place.offset < finished.offset:
         return evidence.steps is not None and (evidence.step or 0) < evidence.steps
@@ -117,7 +125,7 @@ def _fails_at_end(place: LogLine, finished: LogLine, evidence: Evidence) -> bool
 
 
 def _in_the_step_before(one: Raised, evidence: Evidence) -> bool:
-    """Whether an exception may be what effects follow from: other ranks can make one step more before they notice."""
+    """Whether an exception may be the cause of effects: other ranks can make one more step before they notice it."""
     plain = one.nature == "exception" and not one.chained and not one.handled
     return (
         plain
@@ -127,7 +135,7 @@ def _in_the_step_before(one: Raised, evidence: Evidence) -> bool:
 
 
 def _candidate_of_hit(hit: Hit, seen: set[str], evidence: Evidence, first_raised: int | None) -> Candidate:
-    """`first_raised`: the offset of the first exception that no record covers."""
+    """Rank a symptom. `first_raised`: the offset of the first exception that no record covers."""
     symptom, survived = hit.symptom, _phase_later(hit.start, evidence)
     rank = _KNOWN[symptom.part] + (_GENERIC if symptom.generic else 0)
     if symptom.part == "end" and first_raised is not None and first_raised < hit.start.offset:
@@ -145,7 +153,7 @@ def _candidate_of_hit(hit: Hit, seen: set[str], evidence: Evidence, first_raised
 
 
 def _raised_at(place: LogLine, evidence: Evidence) -> Raised | None:
-    """The exception whose line that is."""
+    """The exception on that line."""
     return next(
         (one for one in evidence.raised if (one.place.file, one.place.number) == (place.file, place.number)), None
     )
@@ -162,7 +170,7 @@ def _candidate_of_exception(one: Raised, evidence: Evidence, bad: Mapping[str, i
 
 
 def _announcement_before(found: Sequence[Candidate]) -> list[Candidate]:
-    """The last words before the first sign, where all signs only tell that something has ended, and not why."""
+    """The last line with an error before the first candidate, where all candidates show only that something ended."""
     if not found or (found[0].symptom is not None and found[0].symptom.part != "wrapper") or found[0].rank < _SILENT:
         return []
     first = min(found, key=lambda one: one.place.offset)
@@ -176,7 +184,7 @@ def _announcement_before(found: Sequence[Candidate]) -> list[Candidate]:
 
 
 def _stood_before(found: Sequence[Candidate], evidence: Evidence) -> list[Candidate]:
-    """What a run waited for that stood still until somebody ended it: `timeout`, a scheduler, a hand."""
+    """What a stalled run was waiting for when something external ended it: `timeout`, a scheduler, a user."""
     if not found or found[0].symptom is None or found[0].symptom.part != "end":
         return []
     phase = found[0].phase or evidence.phase or next(reversed(list(evidence.spans)), None)
@@ -193,7 +201,7 @@ def _stood_before(found: Sequence[Candidate], evidence: Evidence) -> list[Candid
 
 
 def _phase_later(place: LogLine, evidence: Evidence) -> bool:
-    """Whether a phase began a good while afterwards."""
+    """Whether a phase began a good while after a line."""
     return any(
         begun.offset > place.offset and begun.file == place.file and begun.number > place.number + _WHILE
         for begun in evidence.begun.values()
@@ -210,7 +218,7 @@ def _last_bad(evidence: Evidence, hits: Sequence[Hit], raised: Sequence[Raised])
 
 
 def _is_covered(one: Raised, hits: Sequence[Hit]) -> bool:
-    """Whether a symptom speaks of this exception: on its line, or as a cause anywhere in its traceback or message."""
+    """Whether a symptom explains this exception: on its line, or as a cause anywhere in its traceback or message."""
     begin = one.frames[0].number if one.frames else one.place.number
     for hit in hits:
         for place in {hit.start, hit.last}:
@@ -227,21 +235,23 @@ def _is_covered(one: Raised, hits: Sequence[Hit]) -> bool:
     return False
 
 
-# The sign of a stall stands at the end: `Waiting for …` in the middle of a log, with steps behind it, was only a wait.
+# A stall shows at the end of a log. `Waiting for …` in the middle, with steps after it, was only a wait.
 _END = 40
-"""Lines from the end in which the sign of a stall counts: as many as are kept of a log's end (`LAST`)."""
+"""Lines from the end in which a stall counts: as many as are kept of a log's end (`log_accumulator.LAST`)."""
 _COMPLAINT = 4
-"""Telling lines from the end in which an error that is no exception ends a run: shells and srun add one or two more."""
+"""Meaningful lines from the end in which an error without an exception ends a run: shells and srun add one or two more.
+"""
 
 
 def diagnosis_of(
     evidence: Evidence, context: FixContext, *, ended: bool | None = None, silent: bool | None = None
 ) -> Diagnosis:
-    """What a log comes to.
+    """Judge the evidence of a run.
 
     Args:
-        ended: whether the run is known to be over; None where only the log shows it.
-        silent: whether it is known to have written nothing for longer than its phase may; None where that is not known.
+        ended: whether the run is known to be over; None where only the log can tell.
+        silent: whether the log is known to have stopped growing for longer than the phase may take; None where that is
+            not known.
     """
     hits = [
         hit
@@ -286,7 +296,8 @@ def diagnosis_of(
 
 
 def _phase(root: Candidate | None, evidence: Evidence) -> Phase | None:
-    """Where it ended: as the log tells, or the next phase, where what ended it belongs to that one."""
+    """The phase in which the run ended: the one that the log shows, or the next one, if the root cause belongs to
+    that."""
     if root is None:
         return evidence.phase
     own = root.symptom.phase if root.symptom is not None else ()
@@ -298,11 +309,12 @@ def _phase(root: Candidate | None, evidence: Evidence) -> Phase | None:
 
 
 _ANNOUNCED = 5
-"""Lines before a traceback in which the error that it is of may stand: `ERROR: the start failed: …`."""
+"""Lines before a traceback in which the error that it belongs to may be: `ERROR: the start failed: …`."""
 
 
 def _candidates_of_cut_traceback(evidence: Evidence) -> list[Candidate]:
-    """What the code says with which a log ends before the exception's own line; else the error that announced it."""
+    """The code at which the log ends before the exception's own line; without a name there, the error announced above
+    it."""
     one = evidence.unfinished
     if one is None or not _counts(one.place, evidence):
         return []
@@ -315,7 +327,7 @@ def _candidates_of_cut_traceback(evidence: Evidence) -> list[Candidate]:
 
 
 def _candidates_of_complaints(evidence: Evidence, ended: bool | None) -> list[Candidate]:
-    """The error, or where it is known to be over the last word, of a run that ended without an exception."""
+    """The error, or the last words of a run that is known to be over, where no exception ended it."""
     if evidence.finished is not None or evidence.complete is not None or evidence.closed is not None:
         return []
     if evidence.wait is not None and not ended:
@@ -336,17 +348,17 @@ def _candidates_of_complaints(evidence: Evidence, ended: bool | None) -> list[Ca
 
 
 _MOVES = re.compile(r"\b[1-9]\d*/\d+ \[[\d:]+<[\d:]+, ")
-"""The state of a bar that has moved, `20/30 [00:04<00:02, 5.00it/s]`."""
+"""The state of a progress bar that moved: `20/30 [00:04<00:02, 5.00it/s]`."""
 _SAVED = re.compile(r"\bglobal_step_(?P<step>\d+)\b")
 _PIECE = 40
-"""A log with fewer lines than that, which ends at a bar of the engine's that moves, is a piece of one, and may be cut
-off anywhere: a run writes more before it comes to that. Set by hand."""
+"""A log with fewer lines than this that ends at a moving progress bar of the inference engine may be an excerpt, cut
+off anywhere. Set by hand: a run prints more before it starts the engine."""
 
 
 def _stalls(
     evidence: Evidence, hits: Sequence[Hit], found: Sequence[Candidate], silent: bool | None
 ) -> list[Candidate]:
-    """What a log that stands still says of why: a sign among its last lines, or its last words."""
+    """Why a log stopped growing: a stall symptom among its last lines, or the wait that its last line shows."""
     last = {hit.symptom.id: hit for hit in hits if _at_end(hit.last, evidence)}
     signs = [one for one in found if one.symptom is not None and one.symptom.kind == "stall" and one.symptom.id in last]
     wait = evidence.wait
@@ -368,7 +380,7 @@ def _at_end(place: LogLine, evidence: Evidence) -> bool:
 
 
 def _findings(found: Sequence[Candidate], context: FixContext) -> list[Finding]:
-    """The root, then all that has a name, in the order of the log."""
+    """The root, then every other candidate that has a record, in the order of the log."""
     if not found:
         return []
     rest = sorted((one for one in found[1:] if one.symptom is not None), key=lambda one: one.place.offset)
@@ -394,7 +406,7 @@ def _finding_of_candidate(one: Candidate, role: Role, context: FixContext) -> Fi
 
 
 def _threads(one: Candidate) -> tuple[KnownIssue, ...]:
-    """Public threads about a failure: of the exception that it is, else of its line."""
+    """Public issues about a root cause, by the exception if there is one, else by the line."""
     raised = one.raised
     frames = [frame_of(place.text) for place in raised.frames] if raised is not None else []
     line = raised.message[0] if raised is not None and raised.message else one.place.text
@@ -404,7 +416,7 @@ def _threads(one: Candidate) -> tuple[KnownIssue, ...]:
 def _findings_of_metrics(
     evidence: Evidence, hits: Sequence[Hit], context: FixContext, *, rooted: bool
 ) -> list[Finding]:
-    """A bad course is a root only where nothing has ended the run."""
+    """Findings from trends of metrics. One is the root only where nothing else ended the run."""
     found = {hit.symptom.id: hit for hit in (*hits, *evidence.trends) if hit.symptom.kind == "course"}
     ordered = sorted(found.values(), key=lambda hit: (hit.symptom.part != "cause", hit.first.offset))
     return [

@@ -1,4 +1,4 @@
-"""What loggers and launchers put before a line: times, levels, ranks, the place in the code."""
+"""Strip what loggers and launchers put before a line: times, levels, ranks, the place in the code."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _KINDS = (
 )
 _LABEL = re.compile(rf"(?:{'|'.join(_KINDS)})(?:\s*(?:--?|\||:|>+)(?= ))?:?[ \t]?")
 _LEVEL_BEHIND = re.compile(rf"(?:{_LEVEL})[: ：]")
-"""A level counts before any word where a label stands before it."""
+"""A level in front of any text, which counts only behind another label: `12:03:04 ERROR: out of memory`."""
 _LEVELS = re.compile(
     rf"(?<![A-Za-z])(?:{_LEVEL})(?![A-Za-z])|(?:^|[\[:])(?P<glog>[WEIF])\d{{4}}|\d (?P<ray>[WEIFC]) \d"
 )
@@ -45,7 +45,7 @@ _MOST = 10
 
 @dataclass(frozen=True, slots=True)
 class LabelledLine:
-    """A line's text behind its labels. `level` is upper case, "" where there is none."""
+    """A line split into its labels and the text behind them. `level` is upper case; "" where there is none."""
 
     label: str
     text: str
@@ -53,7 +53,7 @@ class LabelledLine:
 
 
 def strip_labels(text: str) -> LabelledLine:
-    """Take the labels off. Indentation behind them stays, but for one space."""
+    """Take the labels off a line. Indentation behind them stays, except for one space."""
     at = 0
     for _ in range(_MOST):
         found = _LABEL.match(text, at) or (_LEVEL_BEHIND.match(text, at) if at else None)
@@ -64,13 +64,13 @@ def strip_labels(text: str) -> LabelledLine:
 
 
 def is_native(label: str) -> bool:
-    """Whether the label is one of C++ code, whose warnings do not announce what Python says next."""
+    """Whether the label comes from C++ code. Its warnings do not announce what Python prints next."""
     found = _LEVELS.search(label)
     return found is not None and bool(found["glog"] or found["ray"])
 
 
 def level(label: str) -> str:
-    """The level that a label names."""
+    """The level that a label names: DEBUG, INFO, WARNING, ERROR, FATAL, …; "" for none."""
     found = _LEVELS.search(label)
     if found is None:
         return ""
@@ -88,11 +88,14 @@ _FORMS = (
     re.compile(rf"(?:^|\[|\]:?)[WEIF](?P<year>20\d\d)?(?P<month>\d\d)(?P<day>\d\d) {_CLOCK}\.(?P<part>\d+) "),
 )
 _HEAD = 120
-"""Characters of a line's beginning in which its time is looked for: behind the labels of pods and launchers."""
+"""Characters at the beginning of a line in which its time is searched, behind the labels of pods and launchers."""
 
 
 def time_of(text: str, year: int) -> float | None:
-    """Seconds since 1970 by the time near the beginning of a line, in local time; `year` counts where it tells none."""
+    """The time near the beginning of a line, in local time, as seconds since 1970; None where there is none.
+
+    `year` is used for times without a year.
+    """
     head = text[:_HEAD]
     for form in _FORMS:
         if found := form.search(head):

@@ -1,4 +1,4 @@
-"""Follow the log of a job on a host over the one connection, in slices, so that other things can be asked between."""
+"""The log of a job on a host, read over one connection in time slices, so that other requests fit in between."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from patcher.remote.host import Host
 
 LARGEST = 64 << 20
-"""Bytes of the end of a log that are fetched to be diagnosed: some six seconds over a line of 100 Mbit/s."""
+"""Bytes of the end of a log that are fetched for the diagnosis: some six seconds over a line of 100 Mbit/s."""
 LAST = 40
-"""Lines of the end that are taken for its last words; as many as `diagnose` keeps of a log's end."""
+"""Lines of the log's end that are read first; `diagnose` keeps as many."""
 
 
 class HostLog(Source):
-    """The log of a job of ours on a host; a `run_state.Source`. A cut connection is opened anew."""
+    """The log of a job on a host, as a `run_state.Source`. If the connection breaks, it is opened again."""
 
     def __init__(self, host: Host, job: Job, lasting: LastingConnection) -> None:
         self.name = job.log

@@ -1,12 +1,11 @@
-"""The entry of `uky-patch watch`: a log, a process or a job on hosts is watched until it ends, stalls or is left.
+"""The entry of `uky-patch watch`: watch a log, a process or a job on hosts until it ends, stalls or the user leaves it.
 
-The way of the data:
+The data flow:
 
-1. `_find_target` finds the target: a log to be followed (`local_log`, `host_log`) and the machines that its
-   processes are on (`machines`).
-2. `watcher.Watcher` reads lines and samples of usage into a `run_state.RunState`, and tells a `Listener` what is new.
-3. Where the run seems to stand, `agent.stacks` takes the stacks of its processes, and `stacks` says what they mean.
-4. The log is diagnosed as by `uky-patch diagnose`, the symptoms that stacks show are added, and all of it is a
+1. `_find_target` finds the log to follow (`local_log`, `host_log`) and the machines with its processes (`machines`).
+2. `watcher.Watcher` reads lines and usage into a `run_state.RunState`, and reports to a `Listener` what is new.
+3. If the run seems to have stalled, `agent.stacks` takes the stacks of its processes, and `stacks` interprets them.
+4. The log is diagnosed as by `uky-patch diagnose`, the symptoms that stacks show are added, and all of it becomes a
    `result.WatchResult`.
 """
 
@@ -58,12 +57,12 @@ _COMMAND = "uky-patch watch"
 NAP = 0.25
 """Seconds between looks for a log that is waited for."""
 DEFAULT: Profile = "standard"
-"""Whose expectations count where nobody says which: the most patient ones."""
+"""The profile whose durations apply if none is named: the most patient one."""
 
 
 @dataclass(frozen=True, slots=True)
 class WatchRequest:
-    """What `watch` was asked for: a log, a process, or hosts, of which the first has the job."""
+    """What `watch` was asked to watch: a log, a process, or hosts, of which the first has the job."""
 
     log: Path | None = None
     pid: int | None = None
@@ -75,7 +74,7 @@ class WatchRequest:
     once: bool = False
     ray: str | None = None
     wait: float | None = None
-    """Seconds for which a log that is not there is waited for."""
+    """Seconds to wait for a log that does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +83,14 @@ class _Target:
     places: Sequence[Machine]
     redactor: Redactor
     versions: Mapping[str, str] = field(default_factory=dict)
-    """What the host has, as the job's start noted it."""
+    """Versions on the host, as recorded when the job was started."""
 
 
 def watch(session: Session, asked: WatchRequest, listener: Listener) -> WatchResult:
-    """Until the run ends, stalls or is left by an interrupt; with `once` one look.
+    """Watch until the run ends, stalls or is left by an interrupt; with `once` take one look.
 
-    Raises UsageError where nothing is there to be watched, HostError where a host cannot be reached again, RecordError
-    for a bad symptom.
+    Raises UsageError where there is nothing to watch, HostError where a host cannot be reached again, RecordError for a
+    malformed symptom record.
     """
     symptoms = session.symptoms
     with _find_target(session, asked, listener) as found:
@@ -130,7 +129,7 @@ def watch(session: Session, asked: WatchRequest, listener: Listener) -> WatchRes
 
 
 def _early(end: End, state: RunState) -> bool:
-    """Whether an end that the log does not tell is a failure: by its exit code, else where a training had begun."""
+    """Whether an end that the log does not show is a failure: by the exit code; without one, if training had begun."""
     return end.code != 0 if end.code is not None else state.phase not in (None, "config")
 
 
@@ -166,7 +165,7 @@ def _diagnosed(
 
 
 def _redacted(diagnosis: Diagnosis, redactor: Redactor) -> Diagnosis:
-    """The same without secrets in the lines of the log."""
+    """The diagnosis without secrets in the lines of the log."""
     findings = tuple(
         replace(one, place=replace(one.place, text=redactor.text(one.place.text))) for one in diagnosis.findings
     )
@@ -231,9 +230,9 @@ def _target_of_log(session: Session, asked: WatchRequest, log: Path, listener: L
 
 
 def _require_log(session: Session, log: Path, wait: float | None, listener: Listener) -> None:
-    """Raise UsageError for what is no log that can grow; wait for one that is not there yet, where somebody wants it.
+    """Raise UsageError for what cannot be a growing log. Wait for a log that does not exist, if the user wants that.
 
-    The log of a job of this tree that is being started needs no waiting for: its folder says that it will come.
+    The log of a job of this tree that is being started needs no wait: its folder shows that it will come.
     """
     if (log.parent / "job.json").is_file() and not log.exists():
         return
@@ -278,7 +277,7 @@ def _await(session: Session, log: Path, wait: float | None, listener: Listener) 
 def _nodes(
     session: Session, asked: WatchRequest, mark: str | None, listener: Listener, stack: ExitStack
 ) -> tuple[str | None, Sequence[Machine]]:
-    """The address of the cluster that is named, as its raylets say it, and the other nodes of it."""
+    """The address of the named cluster as its raylets have it, and its other nodes."""
     if asked.ray is None:
         return None, ()
     return other_nodes(session, asked.ray, mark, listener.problem, stack)
