@@ -81,9 +81,7 @@ def _line_shapes(files: Iterable[tuple[str, BinaryIO]]) -> dict[str, LogLine]:
         text = strip_labels(stripped.text).text
         shape = _VALUE.sub(" ", text).strip().lower()
         if len(found) < _SHAPES and _WORD.search(shape):
-            found.setdefault(
-                shape[:300], LogLine(name, number, offset, stripped.text[:500], stripped.actors, stripped.speaker)
-            )
+            found.setdefault(shape[:300], LogLine.of(name, number, offset, stripped))
     return found
 
 

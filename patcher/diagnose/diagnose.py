@@ -25,15 +25,8 @@ from patcher.diagnose.compare_logs import compare
 from patcher.diagnose.diagnosis import Diagnosis
 from patcher.diagnose.evidence import LogOfRun, merge_evidence
 from patcher.diagnose.fixes import FixContext
-from patcher.diagnose.log_files import (
-    RotatedLog,
-    advise_logs_near,
-    group_by_run,
-    is_of_sources,
-    logs_named,
-    logs_near,
-    no_log_error,
-)
+from patcher.diagnose.log_argument import advise_logs_near, logs_near, no_log_error
+from patcher.diagnose.log_files import RotatedLog, group_by_run, is_of_sources, logs_named
 from patcher.diagnose.log_stream import STANDARD_INPUT, NoTextError, open_log
 from patcher.diagnose.scanner import Scanner
 from patcher.diagnose.verdict import diagnosis_of
@@ -250,7 +243,7 @@ def read_log(scanner: Scanner, one: RotatedLog, *, timed: bool = False) -> LogOf
     evidence = scanner.scan(log_lines([one]), timed=timed)
     name = one.parts[-1]
     written = Path(name).stat().st_mtime if name != STANDARD_INPUT else time.time()
-    return LogOfRun(evidence, written, one.housekeeping)
+    return LogOfRun(evidence, written, one.of_ray_daemon)
 
 
 def _is_silent(log: str, evidence: Evidence) -> bool | None:

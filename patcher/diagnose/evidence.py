@@ -8,12 +8,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Literal
 
+from patcher.logs.lines import Stripped
 from patcher.logs.milestones import PHASES, Phase
 from patcher.records.symptoms import Symptom
 
 _OF_PROGRAMS = frozenset((".py", ".sh", ".yaml", ".yml", ".toml", ".cfg", ".ini", ".ipynb"))
 _OF_DOCUMENTS = frozenset((".md", ".rst", ".json"))
 """Documents may name what a configuration holds, such as `actor_rollout_ref`. That alone does not make them logs."""
+
+LINE_LENGTH = 500
+"""Characters of a line that are kept: an exception says what matters at its beginning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +33,18 @@ class LogLine:
     number: int
     offset: int
     text: str
-    """Without colours and Ray's prefix, at most 500 characters."""
-    actors: tuple[str, ...] = ()
+    """Without colours and Ray's prefix, at most `LINE_LENGTH` characters."""
     speaker: str = ""
     """Ray's prefixes as printed, `(WorkerDict pid=7, ip=10.0.0.2)`. They tell the output of one process from another's.
     """
     at: float | None = None
     """Seconds since 1970, from the time on this line or on one shortly before it. Good only for comparison with other
     lines."""
+
+    @classmethod
+    def of(cls, file: str, number: int, offset: int, line: Stripped, at: float | None = None) -> LogLine:
+        """Make it from a line's text and prefix."""
+        return cls(file, number, offset, line.text[:LINE_LENGTH], line.speaker, at)
 
 
 @dataclass(slots=True)
@@ -55,7 +63,7 @@ class Hit:
     """The first occurrence after the last sign of progress before `last`: here the trouble began that lasted."""
     phase: Phase | None = None
     """The phase that the run was in at `since`."""
-    aside: bool = False
+    by_ray_daemon: bool = False
     """Whether a service process wrote it, such as a Ray daemon. It may explain why another process ended."""
     weight: int = 0
     """How specific the pattern is. Of two symptoms on one line, the greater weight wins."""
@@ -114,7 +122,7 @@ class Evidence:
     wait: Hit | None = None
     """The symptom that the last lines of the log match, where the log ends without an end. Such a run waits for
     something."""
-    stood: Hit | None = None
+    wait_before_end: Hit | None = None
     """The same for the lines before an external end, such as `Killed` or a time limit. Only of a single log."""
     trends: list[Hit] = field(default_factory=list)
     phase: Phase | None = None
@@ -153,6 +161,11 @@ class Evidence:
     size: int = 0
 
     @property
+    def ended_well(self) -> bool:
+        """Whether a line says that the run, or a part of it, came to its end, or the last of all steps was made."""
+        return self.finished is not None or self.complete is not None or self.closed is not None
+
+    @property
     def blank(self) -> bool:
         """Whether the log has no trace of a training run: no phase, step, progress, symptom, error or end.
 
@@ -163,8 +176,8 @@ class Evidence:
         suffixes = {PurePath(name).suffix for name in self.ends}
         if suffixes and suffixes <= _OF_PROGRAMS:
             return True
-        message = (self.hits, self.raised, self.wait, self.trends, self.finished, self.complete, self.closed)
-        if any(message) or self.complained or self.unfinished is not None or self.progressed is not None:
+        signs = (self.hits, self.raised, self.wait, self.trends, self.finished, self.complete, self.closed)
+        if any(signs) or self.complained or self.unfinished is not None or self.progressed is not None:
             return False
         return self.phase is None or bool(suffixes and suffixes <= _OF_DOCUMENTS)
 
@@ -179,22 +192,22 @@ _CLOCKS_APART = 1.0
 class LogOfRun:
     """One log of a run. `written`: seconds since 1970 when the file last changed.
 
-    `housekeeping` marks the log of one of Ray's own processes, in which only symptoms count.
+    `of_ray_daemon` marks the log of one of Ray's own processes, in which only symptoms count.
     """
 
     evidence: Evidence
     written: float
-    housekeeping: bool = False
+    of_ray_daemon: bool = False
 
 
 def merge_evidence(parts: Sequence[LogOfRun]) -> Evidence:
     """Merge the logs of one run. The offsets in the result are ranks by time, as byte offsets of two logs cannot be
     compared."""
-    if len(parts) == 1 and not parts[0].housekeeping:
+    if len(parts) == 1 and not parts[0].of_ray_daemon:
         return parts[0].evidence
     ordered = sorted(parts, key=lambda part: part.written)
-    own = [part for part in ordered if not part.housekeeping]
-    found = _merge_findings(own, [part for part in ordered if part.housekeeping], _Ranks(ordered))
+    own = [part for part in ordered if not part.of_ray_daemon]
+    found = _merge_findings(own, [part for part in ordered if part.of_ray_daemon], _Ranks(ordered))
     for part in own:
         some = part.evidence
         found.wait = some.wait or found.wait
@@ -221,7 +234,7 @@ def merge_evidence(parts: Sequence[LogOfRun]) -> Evidence:
     return found
 
 
-def _merge_findings(own: Sequence[LogOfRun], aside: Sequence[LogOfRun], ranks: _Ranks) -> Evidence:
+def _merge_findings(own: Sequence[LogOfRun], daemons: Sequence[LogOfRun], ranks: _Ranks) -> Evidence:
     """The findings of the run's own logs; if those show a failure, also what Ray's logs show before it."""
     progress = max((time for part in own if (time := _time(part.evidence.progressed)) is not None), default=None)
     hits: dict[str, Hit] = {}
@@ -238,9 +251,9 @@ def _merge_findings(own: Sequence[LogOfRun], aside: Sequence[LogOfRun], ranks: _
     trends = [ranks.hit(hit, part) for part in own for hit in part.evidence.trends]
     bad = [hit.start for hit in hits.values() if hit.symptom.kind == "failure"]
     bad += [one.place for one in raised if not one.handled]
-    for part in aside if bad else ():
+    for part in daemons if bad else ():
         for hit in part.evidence.hits:
-            one = replace(ranks.hit(hit, part), aside=True)
+            one = replace(ranks.hit(hit, part), by_ray_daemon=True)
             if hit.symptom.id not in hits and hit.symptom.part in ("cause", "end") and _may_have_led_to(one.first, bad):
                 hits[hit.symptom.id] = one
     return Evidence(hits=list(hits.values()), raised=sorted(raised, key=lambda one: one.place.offset), trends=trends)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from patcher.diagnose.evidence import LogLine, Nature
@@ -127,18 +126,12 @@ How = Literal["done", "closed", "killed", "failed"]
 exit status of a process was not 0."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Ending:
-    needle: str
-    pattern: str
-    how: How
-
-
-_ENDINGS = (
-    _Ending("final validation metrics", r"^[('\"]*Final validation metrics", "done"),
-    _Ending("train_runtime", r"^\{'train_runtime': ", "done"),
+# A word that the line holds in lower case, the pattern, and what the end is.
+_ENDINGS: tuple[tuple[str, str, How], ...] = (
+    ("final validation metrics", r"^[('\"]*Final validation metrics", "done"),
+    ("train_runtime", r"^\{'train_runtime': ", "done"),
     *(
-        _Ending(f"training {words}", rf"(?:^\W*|\] )(?:the )?training {words}\b(?! to| for| of| or)", "done")
+        (f"training {words}", rf"(?:^\W*|\] )(?:the )?training {words}\b(?! to| for| of| or)", "done")
         for words in (
             "complete",
             "completed",
@@ -150,52 +143,50 @@ _ENDINGS = (
             "has completed",
         )
     ),
-    _Ending("succeeded", r"^Job '\S+' succeeded\W*$", "done"),
-    _Ending("finished training", r"^\W*finished training\b", "done"),
-    _Ending("successfully installed", r"^Successfully installed \S", "closed"),
-    _Ending("application shutdown complete", r"Application shutdown complete", "closed"),
-    _Ending("exit", r"\bexit(?:ed)?(?: with)?(?: status| code|code)?\s*[:=]?\s*0\b(?!\.)", "closed"),
-    _Ending(
+    ("succeeded", r"^Job '\S+' succeeded\W*$", "done"),
+    ("finished training", r"^\W*finished training\b", "done"),
+    ("successfully installed", r"^Successfully installed \S", "closed"),
+    ("application shutdown complete", r"Application shutdown complete", "closed"),
+    ("exit", r"\bexit(?:ed)?(?: with)?(?: status| code|code)?\s*[:=]?\s*0\b(?!\.)", "closed"),
+    (
         "killed",
         r"^(?:\S+: line \d+: +\d+ |\[\d+\][+-]? +(?:\d+ )?)?Killed(?:$| +\S)(?!.* by user)"
         r"|\bwas killed by (?:signal|the OOM|SIGKILL)"
         r"|^(?:Memory cgroup )?out of memory: Killed process|\(OOM\) killed|^oom-kill",
         "killed",
     ),
-    _Ending(
+    (
         "core dumped",
         r"\(core dumped\)",
         "killed",
     ),
-    _Ending(
-        "segmentation fault", r"^(?:\S+: line \d+: +\d+ )?Segmentation fault|Fatal Python error: Segmentation", "killed"
-    ),
-    _Ending("segfault encountered", r"^!+ *Segfault encountered", "killed"),
-    _Ending("bus error", r"^(?:\S+: line \d+: +\d+ )?Bus error|Fatal Python error: Bus", "killed"),
-    _Ending("aborted", r"^(?:\S+: line \d+: +\d+ )?Aborted(?: |$)|Fatal Python error: Aborted", "killed"),
-    _Ending("illegal instruction", r"^(?:\S+: line \d+: +\d+ )?Illegal instruction", "killed"),
-    _Ending("floating point exception", r"^(?:\S+: line \d+: +\d+ )?Floating point exception", "killed"),
-    _Ending("fatal python error", r"^Fatal Python error: ", "killed"),
-    _Ending("terminate called", r"^terminate called (?:after throwing|without an active)", "killed"),
-    _Ending("received at time", r"^\*\*\* SIG[A-Z]+ received at time=", "killed"),
-    _Ending("panicked at", r"^thread '.*' (?:\(\d+\) )?panicked at ", "killed"),
-    _Ending(") received by pid", r"\bSignal \d+ \(SIG\w+\) received by PID", "killed"),
-    _Ending("died with <signals.sig", r"\bdied with <Signals\.SIG", "killed"),
-    _Ending("signal", r"\b(?:terminated|killed|exited|died|crashed) (?:by|with|due to|from) signal:? ?\S", "killed"),
-    _Ending(
+    ("segmentation fault", r"^(?:\S+: line \d+: +\d+ )?Segmentation fault|Fatal Python error: Segmentation", "killed"),
+    ("segfault encountered", r"^!+ *Segfault encountered", "killed"),
+    ("bus error", r"^(?:\S+: line \d+: +\d+ )?Bus error|Fatal Python error: Bus", "killed"),
+    ("aborted", r"^(?:\S+: line \d+: +\d+ )?Aborted(?: |$)|Fatal Python error: Aborted", "killed"),
+    ("illegal instruction", r"^(?:\S+: line \d+: +\d+ )?Illegal instruction", "killed"),
+    ("floating point exception", r"^(?:\S+: line \d+: +\d+ )?Floating point exception", "killed"),
+    ("fatal python error", r"^Fatal Python error: ", "killed"),
+    ("terminate called", r"^terminate called (?:after throwing|without an active)", "killed"),
+    ("received at time", r"^\*\*\* SIG[A-Z]+ received at time=", "killed"),
+    ("panicked at", r"^thread '.*' (?:\(\d+\) )?panicked at ", "killed"),
+    (") received by pid", r"\bSignal \d+ \(SIG\w+\) received by PID", "killed"),
+    ("died with <signals.sig", r"\bdied with <Signals\.SIG", "killed"),
+    ("signal", r"\b(?:terminated|killed|exited|died|crashed) (?:by|with|due to|from) signal:? ?\S", "killed"),
+    (
         "exit",
         r"\bexit(?:ed|s)?(?:[ _]?(?:with|return|code|status|exit|non-zero|a))*\s*[:=]?\s*-?[1-9]\d{0,2}\b(?![.\w])"
         r"|^srun: error: .*: Exited with exit code",
         "failed",
     ),
-    _Ending(
+    (
         "srun: error",
         r"^srun: error: .*: (?:Out Of Memory|Killed|Terminated)",
         "killed",
     ),
 )
-ENDING_WORDS = tuple(dict.fromkeys(ending.needle for ending in _ENDINGS))
-_ENDING_PATTERNS = [(ending.needle, re.compile(ending.pattern, re.IGNORECASE), ending.how) for ending in _ENDINGS]
+ENDING_WORDS = tuple(dict.fromkeys(word for word, _, _ in _ENDINGS))
+_ENDING_PATTERNS = [(word, re.compile(pattern, re.IGNORECASE), how) for word, pattern, how in _ENDINGS]
 # Lines that only mention an exit: `will exit with code 1 if …`, `os._exit(1)` in a line of code, `--exit-code 2`.
 _HARMLESS = re.compile(
     r"(?:if|when|should|would|will|to|on|may) (?:\w+ )?exit|exit code (?:of|is)|--[\w-]*exit|sys\.exit|os\._exit",
@@ -203,13 +194,11 @@ _HARMLESS = re.compile(
 )
 
 
-def ending_of(text: str, level: str, needle: str) -> How | None:
+def ending_of(text: str, level: str, word: str) -> How | None:
     """Which end a line reports, given the word that it holds; None for no end. The line comes without labels."""
     for own, pattern, how in _ENDING_PATTERNS:
-        if own == needle and pattern.search(text):
-            spoken_of = (
-                needle in ("exit", "signal") and how != "closed" and (level == "DEBUG" or _HARMLESS.search(text))
-            )
+        if own == word and pattern.search(text):
+            spoken_of = word in ("exit", "signal") and how != "closed" and (level == "DEBUG" or _HARMLESS.search(text))
             return None if spoken_of else how
     return None
 
@@ -233,7 +222,7 @@ _PINNED = re.compile(rf"(?<![\w\[-])(?P<name>{_NAMES})(?:\[[\w,-]+\])?==\s*{_VER
 # model. Only in a printed object (`Qwen2Config {`) it is the installed release.
 _OF_CONFIG = re.compile(rf'^\s+"transformers_version": "{_VERSION}"')
 _CONFIG = re.compile(r"\w+Config \{$")
-_VERSION_PATTERNS = {needle: (name, re.compile(pattern, re.IGNORECASE)) for needle, name, pattern in _SAYINGS}
+_VERSION_PATTERNS = {word: (name, re.compile(pattern, re.IGNORECASE)) for word, name, pattern in _SAYINGS}
 
 INSTALLED = "successfully installed"
 OF_CONFIG = '"transformers_version"'
@@ -241,20 +230,20 @@ PINS = tuple(f"{name}==" for name in DISTRIBUTIONS)
 VERSION_WORDS = (*_VERSION_PATTERNS, *PINS, INSTALLED, OF_CONFIG)
 
 
-def versions_in(text: str, needle: str, before: list[str]) -> dict[str, str]:
+def versions_in(text: str, word: str, before: list[str]) -> dict[str, str]:
     """The versions that a line names, by distribution. `before`: the lines before it, which show what some versions are
     of."""
-    if needle == INSTALLED and text.lower().startswith(INSTALLED):
+    if word == INSTALLED and text.lower().startswith(INSTALLED):
         return {_distribution_name(found["name"]): found["version"] for found in _INSTALLED.finditer(text)}
-    if needle == OF_CONFIG:
+    if word == OF_CONFIG:
         found = _OF_CONFIG.match(text)
         printed = found is not None and any(_CONFIG.search(line.rstrip()) for line in before)
         return {"transformers": found["version"]} if found is not None and printed else {}
-    if needle in PINS:
+    if word in PINS:
         match = re.match(rf"\s*{_PINNED.pattern}\s*$", text, re.IGNORECASE)
         return {_distribution_name(match["name"]): match["version"].rstrip(".")} if match else {}
-    if needle in _VERSION_PATTERNS:
-        name, pattern = _VERSION_PATTERNS[needle]
+    if word in _VERSION_PATTERNS:
+        name, pattern = _VERSION_PATTERNS[word]
         if match := pattern.search(text):
             return {name: match["version"].rstrip(".")}
     return {}

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from patcher.diagnose.cut_tracebacks import exception_set_in, unfinished, without_header
-from patcher.diagnose.evidence import Evidence, Hit, LogLine, Nature, Raised
+from patcher.diagnose.evidence import LINE_LENGTH, Evidence, Hit, LogLine, Nature, Raised
 from patcher.diagnose.exception_message import raised_as
 from patcher.diagnose.line_meaning import (
     ALONE,
@@ -102,9 +102,7 @@ def last_lines(block: Block, name: str) -> tuple[LogLine, ...]:
         state = raw.rstrip(b"\r").rpartition(b"\r")[2][-4000:]
         stripped = strip_prefix(state.decode("utf-8", "replace"))
         if stripped.text.strip():
-            found.append(
-                LogLine(name, number - at, max(offset, 0), stripped.text[:500], stripped.actors, stripped.speaker)
-            )
+            found.append(LogLine.of(name, number - at, max(offset, 0), stripped))
             if len(found) == LAST:
                 break
     return tuple(reversed(found))
@@ -127,42 +125,30 @@ class Exceptions:
         """Sorted by the first line that counts."""
         return sorted((*self._first.values(), *self._last.values()), key=lambda one: one.place.offset)
 
-    def add(
-        self,
-        name: str,
-        place: LogLine,
-        nature: Nature,
-        *,
-        progress: int,
-        phase: Phase | None = None,
-        chained: bool = False,
-        handled: bool = False,
-        frames: tuple[LogLine, ...] = (),
-        message: tuple[str, ...] = (),
-    ) -> Raised | None:
+    def add(self, one: Raised, progress: int) -> Raised | None:
         """Add an occurrence.
 
         Args:
-            progress: the offset of the last sign of progress. An earlier occurrence was survived.
+            progress: the offset of the last sign of progress. What occurred before it was survived.
 
         Returns the exception if this occurrence is now its first that counts, so that the caller adds the lines before
         it; else None.
         """
-        key = f"{chained}{handled}{_NUMBER.sub('0', place.text[:200])}"
+        key = f"{one.chained}{one.handled}{_NUMBER.sub('0', one.place.text[:200])}"
         if (known := self._first.get(key) or self._last.get(key)) is not None:
             known.count += 1
-            known.last = place
+            known.last = one.place
             if known.place.offset >= progress:
                 if not known.frames:
-                    known.frames, known.message = frames, message or known.message
+                    known.frames, known.message = one.frames, one.message or known.message
                 return None
-            known.place, known.phase, known.frames, known.message = place, phase, frames, message
+            known.place, known.phase, known.frames, known.message = one.place, one.phase, one.frames, one.message
             return known
         kept = self._first if len(self._first) < MOST else self._last
         if len(kept) >= MOST:
             kept.pop(next(iter(kept)))
-        kept[key] = Raised(name, place, place, nature, chained, handled, 1, phase, frames, (), message)
-        return kept[key]
+        kept[key] = one
+        return one
 
 
 _BEFORE, _BEHIND = 3, 4
@@ -179,8 +165,8 @@ _CODE = 40
 class LogAccumulator:
     """Takes the lines that hold a word of a pattern, in order, and collects the evidence."""
 
-    def __init__(self, courses: MetricTrends, waits: WaitPatterns) -> None:
-        self.run = RunProgress(courses)
+    def __init__(self, trends: MetricTrends, waits: WaitPatterns) -> None:
+        self.run = RunProgress(trends)
         self._waits = waits
         self._exceptions = Exceptions()
         self._found = Evidence()
@@ -188,7 +174,7 @@ class LogAccumulator:
         self._versions: dict[str, str] = {}
         self._ends: dict[str, tuple[int, int]] = {}
         self._closed: LogLine | None = None
-        self._stood: Hit | None = None
+        self._wait_before_end: Hit | None = None
         self._headers: set[int] = set()
         self._endings: set[int] = set()
         self._stages: dict[int, Phase] = {}
@@ -243,7 +229,7 @@ class LogAccumulator:
         found.unfinished = unfinished(found.last) if found.last else None
         if found.finished is None:
             found.wait = self._waits.found(found.last)
-            found.stood = self._stood
+            found.wait_before_end = self._wait_before_end
         return found
 
     def _add_hit(self, sign: Sign, line: MatchedLine) -> None:
@@ -252,8 +238,10 @@ class LogAccumulator:
         if hit is None:
             hit = self._hits[symptom.id] = Hit(symptom, place, place, 0, self.run.step or 0)
         hit.last, hit.count = place, hit.count + 1
-        if symptom.part == "end" and (self._stood is None or self._stood.first.offset < self.run.progress):
-            self._stood = self._waits.found([one for one in line.around(_BEFORE, 0) if one.number < place.number])
+        waited = self._wait_before_end
+        if symptom.part == "end" and (waited is None or waited.first.offset < self.run.progress):
+            before = [one for one in line.around(_BEFORE, 0) if one.number < place.number]
+            self._wait_before_end = self._waits.found(before)
         if hit.since is None or hit.since.offset < self.run.progress or _is_source_line(hit.since, place):
             hit.since, hit.weight = place, sign.weight
             hit.phase = later_phase(self.run.phase, self._stages.get(line.offset))
@@ -267,21 +255,14 @@ class LogAccumulator:
         self._stages = {offset: phase for offset, phase in self._stages.items() if offset > line.offset}
         at = line.time() if line.timed and chain.exceptions else None
         for one in chain.exceptions:
-            raised = self._exceptions.add(
-                one.name,
-                replace(one.place, at=at) if line.timed else one.place,
-                one.nature,
-                progress=self.run.progress,
-                phase=later_phase(self.run.phase, one.phase),
-                chained=one.chained,
-                handled=one.handled,
-                frames=one.frames,
-                message=one.message,
-            )
-            if raised is not None and not one.chained:
-                raised.before = line.before(_BEFORE)
             if one.phase is not None:
                 self._stages[one.place.offset] = one.phase
+            if line.timed:
+                one.place = one.last = replace(one.place, at=at)
+            one.phase = later_phase(self.run.phase, one.phase)
+            raised = self._exceptions.add(one, self.run.progress)
+            if raised is not None and not one.chained:
+                raised.before = line.before(_BEFORE)
 
     def _add_exception_line(self, line: MatchedLine) -> None:
         """Add an exception that no traceback header was seen for."""
@@ -337,8 +318,8 @@ class LogAccumulator:
             self._add_failure(line.label.text.split(":")[0][:60], "signal", line)
 
     def _add_failure(self, name: str, kind: Nature, line: MatchedLine) -> Raised | None:
-        advance = self.run
-        raised = self._exceptions.add(name, line.place, kind, progress=advance.progress, phase=advance.phase)
+        one = Raised(name, line.place, line.place, kind, phase=self.run.phase)
+        raised = self._exceptions.add(one, self.run.progress)
         if raised is not None:
             raised.before = line.before(_BEFORE)
         return raised
@@ -363,7 +344,7 @@ def _message(line: MatchedLine) -> Iterator[str]:
         label = strip_labels(stripped.text)
         if label.level or not label.text.strip() or ALONE.match(label.text) or begins_anew(stripped.text):
             return
-        yield label.text[:500]
+        yield label.text[:LINE_LENGTH]
 
 
 def _is_source_line(before: LogLine, place: LogLine) -> bool:

@@ -9,35 +9,25 @@ lines count.
 from __future__ import annotations
 
 import contextlib
-import difflib
 import os
 import re
-import shlex
 import stat
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
+from typing import BinaryIO
 
 from patcher.diagnose.log_stream import STANDARD_INPUT, open_log
-from patcher.diagnose.scanner import Scanner
-from patcher.errors import UnknownHostError, UsageError
-from patcher.i18n import Phrase, Phrases, phrase
+from patcher.errors import UsageError
+from patcher.i18n import phrase
 from patcher.logs.labels import time_of
-from patcher.records.symptoms import Symptom
-from patcher.remote.host import HERE, Host, parse_target
-from patcher.session.hosts import host_for_session
-
-if TYPE_CHECKING:
-    from patcher.session.session import Session
 
 _NAME = re.compile(r"(?P<stem>.+\.(?:log|out|err|txt))(?:[.-](?P<turn>\d+))?(?:\.(?:gz|xz|zst))?", re.IGNORECASE)
 _DATED = re.compile(r"(?P<stem>.+)\.(?:log|out|err)[.-]\d{4}-?\d\d-?\d\d\S*", re.IGNORECASE)
-_HOUSEKEEPING = re.compile(r"raylet\.|gcs_server\.")
+_DAEMON_LOGS = re.compile(r"raylet\.|gcs_server\.")
 """Logs of Ray's daemons that say why workers ended. Most errors in them are harmless."""
-_ASIDE = re.compile(
+_OTHER_RAY_LOGS = re.compile(
     r"(?:dashboard|monitor|log_monitor|python-core-|ray_client_server|agent-|runtime_env_agent|event_|debug_state|redis"
     r"|ray_process_exit|metrics|nsight)"
 )
@@ -55,7 +45,7 @@ class RotatedLog:
     """One log with its rotated parts, the oldest first."""
 
     parts: tuple[str, ...]
-    housekeeping: bool = False
+    of_ray_daemon: bool = False
     """Whether it is the log of a Ray daemon. In it only symptoms count, and those only as the cause of another end."""
 
 
@@ -74,9 +64,7 @@ def logs_named(log: str) -> Sequence[RotatedLog]:
     for folder, folders, names in os.walk(top):
         folders[:] = [one for one in folders if may_hold_logs(one)]
         for name in sorted(names):
-            if _ASIDE.match(name):
-                continue
-            if (found := _NAME.fullmatch(name)) or (found := _DATED.fullmatch(name)):
+            if (found := _log_name(name)) is not None:
                 file = Path(folder) / name
                 with contextlib.suppress(OSError):
                     status = file.stat()
@@ -89,7 +77,7 @@ def logs_named(log: str) -> Sequence[RotatedLog]:
             advice="Logs are files that end in .log, .out, .err or .txt, packed and rotated ones too.",
         )
     return [
-        RotatedLog(tuple(name for _, _, name in sorted(found)), bool(_HOUSEKEEPING.match(Path(stem).name)))
+        RotatedLog(tuple(name for _, _, name in sorted(found)), bool(_DAEMON_LOGS.match(Path(stem).name)))
         for stem, found in sorted(parts.items())
     ]
 
@@ -102,7 +90,12 @@ def may_hold_logs(folder: str) -> bool:
 def is_named_like_a_log(name: str) -> bool:
     """Whether a file name is that of a log: `train.log`, `slurm-12.out.gz`, `run.err.1`, `notes.txt`; no log of Ray's
     own."""
-    return not _ASIDE.match(name) and bool(_NAME.fullmatch(name) or _DATED.fullmatch(name))
+    return _log_name(name) is not None
+
+
+def _log_name(name: str) -> re.Match[str] | None:
+    """The parts of a log's file name: its `stem`, and its `turn` if it was rotated; None for other files."""
+    return None if _OTHER_RAY_LOGS.match(name) else _NAME.fullmatch(name) or _DATED.fullmatch(name)
 
 
 def is_of_sources(folder: Path) -> bool:
@@ -144,7 +137,7 @@ class _Times:
 
 def group_by_run(logs: Sequence[RotatedLog]) -> list[list[RotatedLog]]:
     """Group logs by run, the run that was written to last first. Raises UsageError for a log that cannot be read."""
-    if len(logs) == 1 or any(one.housekeeping for one in logs):
+    if len(logs) == 1 or any(one.of_ray_daemon for one in logs):
         return [list(logs)]
     times = [_times(one) for one in logs]
     copied = _are_copies(times)
@@ -188,156 +181,15 @@ def _times_told(name: str, year: int) -> list[float]:
     """The times on the first and last lines of a log, in order. Times of another time zone are off by hours."""
     with open_log(name) as stream:
         try:
-            lines = _both_ends(stream).decode("utf-8", "replace").splitlines()
+            lines = both_ends(stream).decode("utf-8", "replace").splitlines()
         except UsageError:  # It is no text; whoever reads it says so.
             return []
     return [stamp for line in lines if (stamp := time_of(line, year)) is not None]
 
 
-def _both_ends(stream: BinaryIO) -> bytes:
+def both_ends(stream: BinaryIO) -> bytes:
     """The beginning and the end of a log. A packed log has to be read through to its end."""
     head, tail = stream.read(_PART), b""
     while piece := stream.read(1 << 20):
         tail = (tail + piece)[-_PART:]
     return head + b"\n" + tail
-
-
-Advice: TypeAlias = Phrase | Phrases | str
-
-SHOWN = 5
-"""Logs that an error names. Set by hand: more do not help."""
-_LOOKED_AT = 60
-"""Files that are opened, the newest first, so that the error appears at once."""
-_SEEN = 50_000
-"""File names that are looked at below a folder: a tree with data sets may have millions."""
-
-
-def logs_near(symptoms: Sequence[Symptom], place: Path, *, deep: bool = False) -> list[Path]:
-    """The newest logs of runs in a folder, and with `deep` below it; none where the folder cannot be read.
-
-    If `place` is a file, whether it exists or not, its folder is searched, and names similar to its own come first.
-    """
-    folder = place if place.is_dir() else place.parent
-    named = sorted(_log_names(folder, deep=deep), key=_modified, reverse=True)
-    alike = difflib.get_close_matches(place.name, [one.name for one in named], n=SHOWN) if folder != place else []
-    named = [*(one for one in named if one.name in alike), *(one for one in named if one.name not in alike)]
-    scanner = Scanner(symptoms)
-    found = (one for one in named[:_LOOKED_AT] if one != place and tells_of_a_run(scanner, one))
-    return [one for one, _ in zip(found, range(SHOWN), strict=False)]
-
-
-def tells_of_a_run(scanner: Scanner, file: Path) -> bool:
-    """Whether the beginning or the end of a file has any trace of a training run."""
-    try:
-        with open_log(str(file)) as stream:
-            ends = _both_ends(stream)
-    except UsageError:
-        return False
-    return not scanner.scan([(str(file), BytesIO(ends))]).blank
-
-
-def advise_logs_near(found: Sequence[Path], command: str, otherwise: Advice = "") -> Advice:
-    """The advice of an error: the logs that were found, and the command for the first of them; `otherwise` if none."""
-    if not found:
-        return otherwise
-    names = ", ".join(map(str, found))
-    first = f"{command} {shlex.quote(str(found[0]))}"
-    return phrase("Logs of runs near it: {names}. For the first: {command}", names=names, command=first)
-
-
-def _log_names(folder: Path, *, deep: bool) -> Iterator[Path]:
-    seen = 0
-    for at, folders, names in os.walk(folder):
-        folders[:] = [one for one in folders if may_hold_logs(one)] if deep else []
-        seen += len(names)
-        if seen > _SEEN:
-            return
-        yield from (Path(at) / name for name in names if is_named_like_a_log(name))
-
-
-def _modified(path: Path) -> float:
-    try:
-        return path.stat().st_mtime
-    except OSError:
-        return 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class LogOrHost:
-    """The subject of a command that takes `LOG|HOST`: either `log`, a path or `-`, or `host`."""
-
-    log: str | None = None
-    host: Host | None = None
-    guessed: bool = False
-    """Whether it was taken for a host only because no file has this name."""
-
-
-def log_or_host(session: Session, text: str, given: Mapping[str, Any], command: str) -> LogOrHost:
-    """Decide whether `text` is a log or a host.
-
-    A host of uky-patch.toml, and `here`, have priority over a file of that name; for the file write ./NAME. A log need
-    not exist yet.
-
-    Args:
-        given: options that describe a host. If any is set, a host is meant.
-        command: the command that `text` was given to, for the advice.
-
-    Raises UsageError if it can be neither, RecordError for a bad table of a host.
-    """
-    if text == STANDARD_INPUT:
-        return LogOrHost(log=text)
-    if not text or text.startswith("-"):
-        _refuse_option(text)
-    root = session.root_if_any
-    described = any(value is not None for value in given.values())
-    if text == HERE or described or (root is not None and text in session.config.hosts):
-        return LogOrHost(host=host_for_session(session, text, **given))
-    if os.path.lexists(text) or "/" in text or is_named_like_a_log(text):
-        return LogOrHost(log=text)
-    try:
-        parse_target(text)
-    except UsageError as error:
-        raise no_log_error(session, text, command, cause=Phrases((error.title, error.cause), ": ")) from error
-    if root is None:
-        cause = phrase("nor is there a verl tree here, from which a host is reached")
-        raise no_log_error(session, text, command, cause=cause)
-    return LogOrHost(host=host_for_session(session, text, **given), guessed=True)
-
-
-def _refuse_option(text: str) -> None:
-    """Raise UsageError for a text that begins like an option."""
-    try:
-        parse_target(text)
-    except UsageError as error:
-        if not os.path.lexists(text):
-            raise
-        raise UsageError(
-            error.title, cause=error.cause, advice=phrase("For the file: {path}", path=f"./{text}")
-        ) from error
-
-
-def no_log_error(
-    session: Session, text: str, command: str, *, cause: Phrase | Phrases | str = "", also: Phrase | None = None
-) -> UsageError:
-    """The error for a log that does not exist, with the logs that do. `also`: advice that holds besides."""
-    path = Path(text)
-    if not cause and not path.parent.is_dir():
-        cause = phrase("there is no folder {folder}", folder=path.parent)
-    near = advise_logs_near(logs_near(session.symptoms, path), command)
-    advice = Phrases(tuple(one for one in (near, also) if one), "\n")
-    return UsageError(phrase("there is no log at {path}", path=path), cause=cause, advice=advice)
-
-
-@contextlib.contextmanager
-def explain_unknown_host(session: Session, subject: LogOrHost, command: str) -> Iterator[None]:
-    """If a host was guessed and no host of that name is known, raise an error that names both readings."""
-    try:
-        yield
-    except UnknownHostError as error:
-        if not subject.guessed or subject.host is None:
-            raise
-        raise UnknownHostError(
-            phrase("{name}: there is neither a log nor a host of this name", name=subject.host.name),
-            cause=error.cause,
-            advice=advise_logs_near(logs_near(session.symptoms, Path(subject.host.name)), command, error.advice),
-        ) from error

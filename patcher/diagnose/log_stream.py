@@ -228,7 +228,7 @@ def _zstd(stream: BinaryIO, path: Path) -> BinaryIO:
     )
 
 
-SIZE = 1 << 21
+BLOCK_SIZE = 1 << 21
 """Bytes of a block. Large enough that the overhead of a block does not matter, and small enough in memory."""
 AROUND = 1 << 16
 """Bytes before and after a line in which its neighbours are found: 800 lines of a traceback of 80 bytes each."""
@@ -298,7 +298,7 @@ def _decode_lines(content: bytes) -> list[str]:
     return content.decode("utf-8", "replace").split("\n")
 
 
-def blocks(stream: BinaryIO | Utf8Stream, offset: int = 0, size: int = SIZE) -> Iterator[Block]:
+def blocks(stream: BinaryIO | Utf8Stream, offset: int = 0, size: int = BLOCK_SIZE) -> Iterator[Block]:
     """Cut a log into blocks. A block ends after a line; within a line longer than a block, between words or anywhere.
 
     Args:

@@ -9,16 +9,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 
-from patcher.diagnose.evidence import LogLine
+from patcher.diagnose.evidence import LINE_LENGTH, LogLine
 from patcher.diagnose.log_stream import Block, line_at
 from patcher.diagnose.timed_pattern import TimedPattern
 from patcher.logs.labels import LabelledLine, strip_labels, time_of
 from patcher.logs.lines import Stripped, strip_prefix
-from patcher.logs.required_words import needles, width
+from patcher.logs.required_words import required_words, width
 from patcher.records.symptoms import Match, Symptom
 
-LENGTH = 500
-"""Characters of a line that are kept: an exception says what matters at its beginning."""
 YEAR = datetime.now().year
 """The year of times without one, such as vLLM's `INFO 11-23 05:41:37`. Only differences within a run count."""
 _UNTIMED = 40
@@ -41,7 +39,7 @@ class Sign:
     @property
     def words(self) -> frozenset[str]:
         """Words in lower case, of which each line that the pattern matches holds at least one."""
-        return needles(self.match.line)
+        return required_words(self.match.line)
 
     @cached_property
     def weight(self) -> int:
@@ -81,7 +79,7 @@ class Sign:
 
 def _words_of(pattern: str) -> frozenset[str]:
     try:
-        return needles(pattern)
+        return required_words(pattern)
     except ValueError:
         return frozenset({""})
 
@@ -170,14 +168,14 @@ class MatchedLine:
     def place(self) -> LogLine:
         line = self.stripped
         at = self.time(line.text) if self.timed else None
-        return LogLine(self.name, self.number, self.offset, line.text[:LENGTH], line.actors, line.speaker, at)
+        return LogLine.of(self.name, self.number, self.offset, line, at)
 
     def time(self, text: str = "") -> float | None:
         """The time of the line, which says `text`, or of the last line before it that has one; None where none has."""
         if (own := time_of(text, YEAR)) is not None:
             return own
         for line in reversed(self.block.before(self.begin, _UNTIMED)):
-            if (at := time_of(strip_prefix(line[:LENGTH]).text, YEAR)) is not None:
+            if (at := time_of(strip_prefix(line[:LINE_LENGTH]).text, YEAR)) is not None:
                 return at
         return None
 
@@ -193,8 +191,7 @@ class MatchedLine:
 
     def _near(self, text: str, at: int) -> LogLine:
         line = strip_prefix(text.rstrip("\r").rpartition("\r")[2][:4000])
-        offset = max(self.offset + at, 0)
-        return LogLine(self.name, self.number + at, offset, line.text[:LENGTH], line.actors, line.speaker)
+        return LogLine.of(self.name, self.number + at, max(self.offset + at, 0), line)
 
     def signs(self) -> Iterator[Sign]:
         """The symptoms' matches that the line may be, each once."""

@@ -47,7 +47,7 @@ class _Wanted:
 
     at: int
     head: bytes
-    courses: Sequence[_WatchedMetric]
+    watched: Sequence[_WatchedMetric]
     values: deque[float] | None
     """The values of a metric that must have changed meanwhile (`also` of a trend)."""
 
@@ -91,13 +91,13 @@ class MetricTrends:
                 continue
             if wanted.values is not None:
                 wanted.values.append(number)
-            for course in wanted.courses:
-                if course.alone is None or course.began is not None or course.alone(number):
-                    readings.append((course, number))
+            for metric in wanted.watched:
+                if metric.alone is None or metric.began is not None or metric.alone(number):
+                    readings.append((metric, number))
                 else:
-                    course.run = 0
-        for course, number in readings:
-            self._take(course, number, place, step)
+                    metric.run = 0
+        for metric, number in readings:
+            self._take(metric, number, place, step)
 
     def _layout(self, parts: Sequence[bytes]) -> list[_Wanted]:
         """The wanted metrics of a line. Lines with equally many metrics mostly have them at the same positions."""
@@ -125,19 +125,19 @@ class MetricTrends:
         """The patterns of metrics that took too long."""
         return [
             (symptom, search.pattern)
-            for symptom, _, metric, also in self._trends
-            for search in (metric, *also)
+            for symptom, _, pattern, also in self._trends
+            for search in (pattern, *also)
             if search.is_too_slow
         ]
 
     def holding(self) -> list[Hit]:
         """The trends that hold at the last step, one for each symptom."""
         found: dict[str, Hit] = {}
-        for courses in self._watched.values():
-            for course in courses:
-                if course.began is not None and course.latest is not None:
-                    course.began.last = course.latest()
-                    found.setdefault(course.symptom.id, course.began)
+        for metrics in self._watched.values():
+            for metric in metrics:
+                if metric.began is not None and metric.latest is not None:
+                    metric.began.last = metric.latest()
+                    found.setdefault(metric.symptom.id, metric.began)
         return list(found.values())
 
     def _is_wanted(self, name: str) -> bool:
@@ -146,53 +146,53 @@ class MetricTrends:
             return True
         if name in self._unwanted:
             return False
-        for symptom, trend, metric, also in self._trends:
-            if metric.finds(name):
-                course = _WatchedMetric(
+        for symptom, trend, pattern, also in self._trends:
+            if pattern.finds(name):
+                metric = _WatchedMetric(
                     symptom, trend, also, deque(maxlen=max(trend.steps, 1)), _single_value_test(trend)
                 )
-                self._watched.setdefault(name, []).append(course)
-            if any(pattern.finds(name) for pattern in also):
+                self._watched.setdefault(name, []).append(metric)
+            if any(other.finds(name) for other in also):
                 self._others.setdefault(name, deque(maxlen=self._longest))
         if name in self._watched or name in self._others:
             return True
         self._unwanted.add(name)
         return False
 
-    def _take(self, course: _WatchedMetric, number: float, place: Callable[[], LogLine], step: int) -> None:
-        if not self._holds(course, number):
-            course.began = course.latest = None
+    def _take(self, metric: _WatchedMetric, number: float, place: Callable[[], LogLine], step: int) -> None:
+        if not self._holds(metric, number):
+            metric.began = metric.latest = None
             return
-        if course.began is None:
+        if metric.began is None:
             first = place()
-            course.began = Hit(course.symptom, first, first, 0, step, first, "loop", around=(first,))
-        course.latest = place
-        course.began.count += 1
+            metric.began = Hit(metric.symptom, first, first, 0, step, first, "loop", around=(first,))
+        metric.latest = place
+        metric.began.count += 1
 
-    def _holds(self, course: _WatchedMetric, number: float) -> bool:
+    def _holds(self, metric: _WatchedMetric, number: float) -> bool:
         """Whether the trend holds, including this value."""
-        steps = max(course.trend.steps, 1)
-        if course.alone is not None:
-            course.run = course.run + 1 if course.alone(number) else 0
-            return course.run >= steps
-        values = course.values
+        steps = max(metric.trend.steps, 1)
+        if metric.alone is not None:
+            metric.run = metric.run + 1 if metric.alone(number) else 0
+            return metric.run >= steps
+        values = metric.values
         values.append(number)
         if len(values) < steps:
             return False
-        if course.trend.test == "constant":
-            return len(values) > 1 and max(values) == min(values) and self._changed(course)
-        return _slope(values) == (1 if course.trend.test == "rising" else -1)
+        if metric.trend.test == "constant":
+            return len(values) > 1 and max(values) == min(values) and self._changed(metric)
+        return _slope(values) == (1 if metric.trend.test == "rising" else -1)
 
-    def _changed(self, course: _WatchedMetric) -> bool:
+    def _changed(self, metric: _WatchedMetric) -> bool:
         """Whether each metric that must have changed meanwhile has done so."""
-        span = len(course.values)
+        span = len(metric.values)
         return all(
             any(
                 len(recent := list(values)[-span:]) > 1 and max(recent) != min(recent)
                 for name, values in self._others.items()
                 if pattern.finds(name)
             )
-            for pattern in course.also
+            for pattern in metric.also
         )
 
 

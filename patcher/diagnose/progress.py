@@ -98,7 +98,7 @@ _METRICS = 40_000
 class RunProgress:
     """Takes the lines that may show progress, in order."""
 
-    def __init__(self, courses: MetricTrends) -> None:
+    def __init__(self, trends: MetricTrends) -> None:
         self.progress = 0
         """The offset of the last sign that training goes on."""
         self.progress_before = 0
@@ -110,7 +110,7 @@ class RunProgress:
         """Whether the log is known to be of a training, or of an inference engine that one uses."""
         self._milestones = Milestones()
         self._bars = MovingBars()
-        self._courses = courses
+        self._trends = trends
         self._zero: float | None = None
         self._step_lines: deque[bytes] = deque(maxlen=_STEPS_KEPT)
 
@@ -134,7 +134,7 @@ class RunProgress:
         milestones = self._milestones
         found.step, found.steps, found.phase = milestones.step, milestones.steps, self.phase
         found.spans = {name: span for name, span in milestones.spans().items() if name in self._begun}
-        found.begun, found.trends = self._begun, self._courses.holding()
+        found.begun, found.trends = self._begun, self._trends.holding()
         found.progress, found.progressed, found.complete = self.progress, self.progressed, self.complete
         found.progress_before = self.progress_before
         found.step_lines = tuple([line[:_METRICS].decode("utf-8", "replace").strip() for line in self._step_lines])
@@ -182,8 +182,8 @@ class RunProgress:
     def _take_metrics(self, line: MatchedLine, metrics: re.Match[bytes], step: int) -> None:
         said = line.raw[metrics.start() :]
         self._step_lines.append(said)
-        if self._courses:
-            self._courses.feed(said, lambda: line.place, step)
+        if self._trends:
+            self._trends.feed(said, lambda: line.place, step)
 
     def last_time(self, text: str) -> bool:
         """Take the time of one of the log's last lines; returns whether the line has one."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 from patcher.diagnose.evidence import Evidence
 from patcher.diagnose.line_meaning import ENDING_WORDS, EXCEPTION_WORDS, VERSION_WORDS
 from patcher.diagnose.log_accumulator import LogAccumulator, WaitPatterns
-from patcher.diagnose.log_stream import SIZE, Block, Utf8Stream, blocks
+from patcher.diagnose.log_stream import BLOCK_SIZE, Block, Utf8Stream, blocks
 from patcher.diagnose.matched_line import MatchedLine, Sign, WordRole
 from patcher.diagnose.metrics import MetricTrends
 from patcher.diagnose.progress import ACTOR, CONFIG, COUNTED, PROGRESS_WORDS, STEPS
@@ -176,7 +176,7 @@ class Scanner:
         self._idle = [at for at, word in enumerate(roles) if word in COUNTED and not roles[word].signs]
         """Words that show nothing more once verl prints its own steps."""
 
-    def scan(self, files: Iterable[tuple[str, BinaryIO]], size: int = SIZE, *, timed: bool = False) -> Evidence:
+    def scan(self, files: Iterable[tuple[str, BinaryIO]], size: int = BLOCK_SIZE, *, timed: bool = False) -> Evidence:
         """Read the parts of one log, one after another.
 
         Args:
@@ -185,8 +185,8 @@ class Scanner:
             timed: whether lines get times, to be put in order with those of other logs.
         """
         words = WordFinder(self.words)
-        courses = MetricTrends(self.symptoms)
-        accumulator = LogAccumulator(courses, self.waits)
+        trends = MetricTrends(self.symptoms)
+        accumulator = LogAccumulator(trends, self.waits)
         offset = 0
         for name, stream in files:
             source = Utf8Stream(stream)
@@ -204,7 +204,7 @@ class Scanner:
         found = accumulator.evidence()
         spent = [
             *self.waits.too_slow,
-            *courses.too_slow,
+            *trends.too_slow,
             *((sign.symptom, one) for sign in self._signs for one in sign.too_slow),
         ]
         self._slow |= {(symptom.id, pattern): symptom for symptom, pattern in spent}

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from patcher.diagnose.evidence import LogLine, Nature
+from patcher.diagnose.evidence import LINE_LENGTH, LogLine, Nature, Raised
 from patcher.diagnose.exception_message import raised_as
 from patcher.diagnose.line_meaning import ALONE, ENDING, begins_anew, nature, was_handled
 from patcher.diagnose.log_stream import AROUND, Block, line_at
@@ -98,30 +98,11 @@ _EACH_LINE = re.compile(r"[A-Z]+ \d\d-\d\d \d\d:\d\d:\d\d \[")
 it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """One exception of a traceback's chain."""
-
-    name: str
-    place: LogLine
-    nature: Nature
-    chained: bool
-    handled: bool
-    frames: tuple[LogLine, ...]
-    phase: Phase | None
-    """The phase that its frames show."""
-    message: tuple[str, ...] = ()
-    """The lines of its message; the first begins with its name."""
-
-
 @dataclass(slots=True)
 class _Link:
-    name: str
-    place: LogLine
-    nature: Nature
-    frames: tuple[LogLine, ...]
-    phase: Phase | None = None
-    message: list[str] = field(default_factory=list)
+    """One exception of a chain."""
+
+    raised: Raised
     then: str = ""
     """How the next exception of the chain followed from it: `direct`, `handling`, or "" for a wrapper that carries it.
     """
@@ -132,7 +113,8 @@ class Chain:
     """The exceptions of one traceback. `headers` and `endings` are the offsets of its lines that must not be read
     again."""
 
-    exceptions: tuple[Ended, ...]
+    exceptions: tuple[Raised, ...]
+    """Each with the phase that its frames show."""
     headers: frozenset[int]
     endings: frozenset[int]
 
@@ -190,13 +172,12 @@ class _TracebackReader:
         root = 0
         while root < len(links) - 1 and _is_consequence(links[root], links[root + 1]):
             root += 1
-        if links and links[root].nature != "exception":
-            root = max((at for at in range(root) if links[at].nature == "exception"), default=root)
-        exceptions = tuple(
-            Ended(one.name, one.place, one.nature, at != root, self._handled, one.frames, one.phase, tuple(one.message))
-            for at, one in enumerate(links)
-        )
-        return Chain(exceptions, frozenset(self._headers), frozenset(one.place.offset for one in links))
+        found = tuple(one.raised for one in links)
+        if found and found[root].nature != "exception":
+            root = max((at for at in range(root) if found[at].nature == "exception"), default=root)
+        for at, one in enumerate(found):
+            one.chained, one.handled = at != root, self._handled
+        return Chain(found, frozenset(self._headers), frozenset(one.place.offset for one in found))
 
     def _is_handled(self, label: str) -> bool:
         own = strip_labels(_relayed(label)) if label else None
@@ -222,17 +203,8 @@ class _TracebackReader:
                 text = self._unlabelled(stripped.text)
                 if text is not None:
                     shown = text if not self._bare else stripped.text
-                    yield (
-                        LogLine(
-                            self._name,
-                            self._number + count,
-                            begin + offset,
-                            shown[:500],
-                            stripped.actors,
-                            stripped.speaker,
-                        ),
-                        text,
-                    )
+                    at = begin + offset
+                    yield LogLine(self._name, self._number + count, at, shown[:LINE_LENGTH], stripped.speaker), text
             if end < 0:
                 return
             begin = end + 1
@@ -255,7 +227,7 @@ class _TracebackReader:
         """Whether the traceback may go on after this line."""
         if HEADER_PATTERN.search(text) or place.offset == self._offset_of_header():
             fresh = not self._links or bool(self._links[-1].then)
-            if place.offset != self._offset_of_header() and not fresh and self._links[-1].nature != "wrapper":
+            if place.offset != self._offset_of_header() and not fresh and self._links[-1].raised.nature != "wrapper":
                 return False
             self._headers.add(place.offset)
             self._named = ipython_header(text)
@@ -290,7 +262,7 @@ class _TracebackReader:
         frames = telling_frames(self._frames)
         if self._code is not None and is_telling(self._code.text):
             frames = (*frames, self._code)
-        self._links.append(_Link(name, place, kind, frames, phase, [text]))
+        self._links.append(_Link(Raised(name, place, place, kind, phase=phase, frames=frames, message=(text,))))
         self._frames, self._since, self._named = [], 0, ""
 
     def _offset_of_header(self) -> int:
@@ -299,15 +271,15 @@ class _TracebackReader:
     def _ending(self, text: str) -> re.Match[str] | None:
         if self._frames:
             return ENDING.match(text)
-        open_wrapper = bool(self._links) and self._links[-1].nature == "wrapper" and not self._links[-1].then
+        open_wrapper = bool(self._links) and self._links[-1].raised.nature == "wrapper" and not self._links[-1].then
         return ALONE.match(text) if open_wrapper or not self._links else None
 
     def _count_other_line(self, text: str) -> bool:
         if not self._links or self._frames:
             return True
-        message = self._links[-1].message
-        if self._since == len(message) - 1 < MESSAGE and not strip_labels(text).level and not begins_anew(text):
-            message.append(text)
+        last = self._links[-1].raised
+        if self._since == len(last.message) - 1 < MESSAGE and not strip_labels(text).level and not begins_anew(text):
+            last.message = (*last.message, text)
         self._since += 1
         return self._since <= _BEHIND
 
@@ -325,9 +297,9 @@ def _indent(text: str) -> int:
 def _is_consequence(one: _Link, other: _Link) -> bool:
     """Whether the next exception of a chain is nearer to the root: one raised while handling this one, except in
     cleaning up."""
-    if one.nature == "wrapper":
+    if one.raised.nature == "wrapper":
         return True
-    tidying = any(_TIDYING.search(place.text) for place in other.frames[-2:])
+    tidying = any(_TIDYING.search(place.text) for place in other.raised.frames[-2:])
     return one.then == "handling" and not tidying
 
 

@@ -41,17 +41,17 @@ def learn(words: Mapping[str, Iterable[str]]) -> None:
     _known.update({pattern: frozenset(found) for pattern, found in words.items()})
 
 
-def needles(pattern: str) -> frozenset[str]:
+def required_words(pattern: str) -> frozenset[str]:
     """Words in lower case, of which each text that `pattern` matches holds at least one.
 
     Raises ValueError for a pattern that can match a text without any word of three letters or more.
     """
     if pattern not in _known:
-        _known[pattern] = _needles(pattern)
+        _known[pattern] = _words_of(pattern)
     return _known[pattern]
 
 
-def _needles(pattern: str) -> frozenset[str]:
+def _words_of(pattern: str) -> frozenset[str]:
     text = _literal(pattern)
     found = frozenset({text.lower()}) if text is not None else _of_sequence(_parsed(pattern))
     if not found or min(map(len, found)) < _LEAST:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from patcher.diagnose.diagnose import no_run_error
 from patcher.diagnose.diagnosis import Diagnosis, Verdict
 from patcher.diagnose.fixes import FixContext
-from patcher.diagnose.log_files import advise_logs_near, logs_near, no_log_error
+from patcher.diagnose.log_argument import advise_logs_near, logs_near, no_log_error
 from patcher.diagnose.log_stream import is_packed, open_log
 from patcher.diagnose.scanner import Scanner
 from patcher.diagnose.verdict import diagnosis_of
