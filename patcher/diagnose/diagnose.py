@@ -25,18 +25,16 @@ from patcher.diagnose.compare_logs import compare
 from patcher.diagnose.diagnosis import Diagnosis
 from patcher.diagnose.evidence import LogOfRun, merge_evidence
 from patcher.diagnose.fixes import FixContext
-from patcher.diagnose.log_argument import advise_logs_near, logs_near, no_log_error
+from patcher.diagnose.log_argument import no_log_error, no_run_error, sources_error
 from patcher.diagnose.log_files import RotatedLog, group_by_run, is_of_sources, logs_named
 from patcher.diagnose.log_stream import STANDARD_INPUT, NoTextError, open_log
 from patcher.diagnose.scanner import Scanner
 from patcher.diagnose.verdict import diagnosis_of
-from patcher.errors import UkyError, UsageError
-from patcher.i18n import Phrase, phrase
+from patcher.errors import UkyError
 from patcher.logs.agent.writers import writers
 from patcher.packages.environment import ABSENT, assumed, probe
 from patcher.patching.status import records_status
 from patcher.profiles.phase_durations import usual_seconds
-from patcher.remote.agent.place import JOBS
 from patcher.session.session import Session
 
 if TYPE_CHECKING:
@@ -74,7 +72,7 @@ def diagnose(session: Session, log: str, against: str | None = None) -> Diagnosi
     if log != STANDARD_INPUT and not path.exists():
         raise no_log_error(session, log, _COMMAND)
     if path.is_dir() and is_of_sources(path):
-        raise _sources_error(session, path)
+        raise sources_error(session, path, _COMMAND)
     found = diagnose_any(session, log, against)
     if found.blank and not (path.is_file() and is_being_written(path)):
         raise no_run_error(session, log, found, _COMMAND)
@@ -197,32 +195,6 @@ def _read_or_skip(scanner: Scanner, one: RotatedLog, *, timed: bool, alone: str)
 
 def _names(logs: Sequence[RotatedLog]) -> tuple[str, ...]:
     return tuple(name for one in logs for name in one.parts)
-
-
-def _sources_error(session: Session, folder: Path) -> UsageError:
-    logs = logs_near(session.symptoms, folder, deep=True)
-    otherwise: Phrase = phrase("Name the log that the run writes: its standard output and standard error.")
-    if (folder / JOBS).is_dir():
-        otherwise = phrase("A job of this tree was started here. For its log: {command}", command=f"{_COMMAND} here")
-    return UsageError(
-        phrase("{folder} is a folder of sources, and no log", folder=folder),
-        cause="" if logs else "no file below it tells of a training run",
-        advice=advise_logs_near(logs, _COMMAND, otherwise),
-    )
-
-
-def no_run_error(session: Session, log: str, found: Diagnosis, command: str) -> UsageError:
-    """The error for a log without any trace of a run. `command` is the command that the log was given to."""
-    near = [] if log == STANDARD_INPUT else logs_near(session.symptoms, Path(log))
-    otherwise = phrase("Name the log that the run writes: its standard output and standard error.")
-    advice = advise_logs_near(near, command, otherwise)
-    if not found.lines and not Path(log).is_dir():
-        return UsageError(phrase("{path} is empty", path=log), advice=advice)
-    return UsageError(
-        phrase("nothing of a training run is in {path}", path=log),
-        cause=phrase("no line of {lines} tells a phase, a step, an error or an end", lines=f"{found.lines:,}"),
-        advice=advice,
-    )
 
 
 def _is_plain_file(log: str) -> bool:

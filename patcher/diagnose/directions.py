@@ -175,6 +175,7 @@ def direction_of_key(key: str, tree: str) -> tuple[Direction | None, tuple[str, 
 
 
 def _direction(name: str, symbol: str, version: str, releases: Sequence[str], release_has: Has) -> Direction | None:
+    """The direction from the release at hand, `version`, to one that has the name; None where that release has it."""
     seen: dict[str, bool | None] = {}
 
     def has(release: str) -> bool | None:
@@ -184,7 +185,8 @@ def _direction(name: str, symbol: str, version: str, releases: Sequence[str], re
 
     here = has(version)
     if here is None:
-        return Direction(name, symbol, unknown=_undecided(name, version))
+        text = "the sources of {name} {version} do not tell, or cannot be had"
+        return Direction(name, symbol, unknown=phrase(text, name=name, version=version))
     if here:
         return None
     at = Version(version)
@@ -378,11 +380,8 @@ def _first(releases: Sequence[str], target: str, shows: Has) -> str | None:
     return bisect(releases[since : releases.index(found)], found) or found
 
 
-def _undecided(name: str, version: str) -> Phrase | Phrases:
-    return phrase("the sources of {name} {version} do not tell, or cannot be had", name=name, version=version)
-
-
 def _final(releases: Sequence[str]) -> list[str]:
+    """The releases in order, without pre-releases and those whose version is no version of PEP 440."""
     found = []
     for one in releases:
         try:

@@ -233,6 +233,15 @@ _REFUSAL = re.compile(r"^\s+(?:Value error, |Assertion failed, )?(?P<words>.+?)(
 _FULL_KEY = re.compile(r"^\s*full_key: (?P<key>\S+)")
 
 
+_WORD = re.compile(r"[A-Za-z]{2,}")
+_FEWEST_WORDS = 4
+
+
+def has_words(text: str) -> bool:
+    """Whether a text has enough words to be understood alone, so that it is no mere name or key."""
+    return len(_WORD.findall(text)) >= _FEWEST_WORDS
+
+
 def parse_message(lines: Sequence[str]) -> MessageParts | None:
     """Parse a message, whose first line begins with the exception's name; None for a message of no known form.
 
@@ -245,7 +254,7 @@ def parse_message(lines: Sequence[str]) -> MessageParts | None:
             if found is not None:
                 return _parts_of(matter, found.groupdict(), lines)
         key = _KEY.search(line.rstrip())
-        if key is not None and len(_WORD.findall(key["name"])) < _FEWEST_WORDS:  # `KeyError: "Invalid keys in …"`
+        if key is not None and not has_words(key["name"]):  # `KeyError: "Invalid keys in …"`
             return MessageParts("key", names=(key["name"],))
     # NCCL prints the event behind its own name for it: `ncclInternalError: Internal check failed.`, `Last error:`,
     # event.
@@ -400,71 +409,3 @@ def parse_stopped(line: str, code: str) -> MessageParts | None:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "next" and node.args
     ]
     return MessageParts("empty", names=(asked[0],)) if len(asked) == 1 else None
-
-
-_ADVICE = (
-    r"please (?!see|refer|report|file|open|create|check the log|note)",
-    r"try (?:to |setting|adding|running|using|reducing|increasing)",
-    r"did you mean",
-    r"you (?:can|should|need to|must|may want to)\b",
-    r"consider (?:setting|using|enabling|increasing|reducing)",
-    r"to (?:fix|resolve|avoid|work around|append to your config|use|enable|disable) ",
-    r"supported (?:versions|values|types|dtypes|models|options|backends)\b.* (?:are|is)",
-    r"must be (?:one of|in)",
-    r"(?:pip|conda|apt|apt-get) install ",
-    r"set (?!.{0,40}HYDRA_FULL_ERROR)(?:the environment variable |`?[A-Z_]{4,})",
-    r"use `[^`]+` instead",
-    r"instead use",
-    r"make sure (?:that |to )",
-    r"(?:upgrade|downgrade|install) ",
-)
-_REMEDY = re.compile(
-    rf"(?:^|(?<=[.!:;] ))[^.!\n]*?\b(?:{'|'.join(_ADVICE)}).*?(?:[.!](?=\s|$)|$)", re.IGNORECASE | re.MULTILINE
-)
-_LONGEST = 300
-"""Characters of a remedy that are quoted. Set by hand: about two lines of a terminal."""
-
-
-def remedy_in(lines: Sequence[str]) -> str:
-    """The sentence of a message that advises what to do; "" where there is none."""
-    text = "\n".join([re.sub(r"^[\w.]+(?:Error|Exception|Warning)?: ", "", lines[0]), *lines[1:]]) if lines else ""
-    found = _REMEDY.search(text)
-    return " ".join(found[0].split())[:_LONGEST] if found is not None else ""
-
-
-_NAMED = re.compile(r"^(?:[\w.]*(?:Error|Exception|Failure|Interrupt|Exit)\w*|(?:\w+\.)+[A-Z]\w*): *")
-_WORD = re.compile(r"[A-Za-z]{2,}")
-_FEWEST_WORDS = 4
-_MOST_WORDS = 400
-"""Characters of a message that are quoted. Set by hand."""
-
-
-def own_words(lines: Sequence[str], named: bool = True) -> str:
-    """The message itself, for one of no known form: `Numba needs NumPy 2.2 or less. Got NumPy 2.3.`
-
-    "" for one that has too few words to be understood alone.
-
-    Args:
-        named: whether it must begin with the name of an exception; the error of a logger does not.
-    """
-    first = _NAMED.sub("", lines[0]) if lines else ""
-    text = " ".join(" ".join([first, *lines[1:3]]).split())
-    if len(_WORD.findall(text)) < _FEWEST_WORDS or (named and lines and not _NAMED.match(lines[0])):
-        return ""
-    return text if len(text) <= _MOST_WORDS else f"{text[:_MOST_WORDS].rsplit(' ', 1)[0]} …"
-
-
-_VOLATILE = (
-    (re.compile(r"\(?(?:/[\w.+@-]+){2,}\)?"), ""),
-    (re.compile(r"0x[0-9a-fA-F]+|\b[0-9a-f]{12,}\b"), ""),
-    (re.compile(r"\b(?:pid|rank|ip|port)[= ]\S+"), ""),
-    (re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b"), ""),
-)
-_MOST_SEARCHED = 160
-
-
-def to_search_for(line: str) -> str:
-    """A message without what differs from run to run: paths, addresses, process ids."""
-    for pattern, put in _VOLATILE:
-        line = pattern.sub(put, line)
-    return " ".join(line.split())[:_MOST_SEARCHED]

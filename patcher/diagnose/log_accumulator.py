@@ -37,25 +37,25 @@ from patcher.records.symptoms import Symptom
 
 # verl prints samples as `[prompt] …`, `[response] …`, `[score] 0.5`. What a model writes there about errors is no
 # error.
-_OPENS = (b"[prompt]", b"[response]", b"[ground_truth]")
-_CLOSES = (b"[score]", b"step:", b"Training Progress:", b"Error executing job with overrides")
+_SAMPLE_BEGINS = (b"[prompt]", b"[response]", b"[ground_truth]")
+_SAMPLE_ENDS = (b"[score]", b"step:", b"Training Progress:", b"Error executing job with overrides")
 """Text that ends a sample, or cannot be within one."""
 _FATAL = b"Fatal Python error: "
 """Printed by Python as it aborts, also in the middle of a sample. The line itself does not belong to the sample."""
 # The answer of an OpenAI server to a bad request; the run goes on.
 _ANSWERS = (b'{"error":{"message":', b'{"object":"error",')
-_FAR = 1 << 14
+_SAMPLE_BYTES = 1 << 14
 """Bytes before a line in which the beginning of its sample is searched: a response of some thousand tokens."""
 
 
-def is_quoted(block: Block, begin: int, end: int, speaker: str) -> bool:
+def _is_quoted(block: Block, begin: int, end: int, speaker: str) -> bool:
     """Whether the line from `begin` to `end` is quoted: the answer of a server, or within a sample of the same
     process."""
     if block.content.startswith(_ANSWERS, begin):
         return True
-    low = max(0, begin - _FAR)
-    opened = max(block.content.rfind(mark, low, end) for mark in _OPENS)
-    closed = max(block.content.rfind(mark, low, begin) for mark in _CLOSES)
+    low = max(0, begin - _SAMPLE_BYTES)
+    opened = max(block.content.rfind(mark, low, end) for mark in _SAMPLE_BEGINS)
+    closed = max(block.content.rfind(mark, low, begin) for mark in _SAMPLE_ENDS)
     if opened < max(closed, block.content.rfind(_FATAL, low, end), 0):
         return False
     at, until = block.bounds(opened)
@@ -63,7 +63,7 @@ def is_quoted(block: Block, begin: int, end: int, speaker: str) -> bool:
     return first.speaker == speaker and first.text.startswith("[")
 
 
-LAST = 40
+LAST_LINES = 40
 """How many of the last lines are kept. Set by hand: eight ranks that end together print a few lines each."""
 
 
@@ -90,7 +90,7 @@ class WaitPatterns:
         return None
 
 
-def last_lines(block: Block, name: str) -> tuple[LogLine, ...]:
+def _last_lines(block: Block, name: str) -> tuple[LogLine, ...]:
     """The last lines of a log's last block that are not empty; of a progress bar its last state."""
     own = max(0, block.end - AROUND)
     lines = block.content[own : block.end].split(b"\n")
@@ -103,12 +103,12 @@ def last_lines(block: Block, name: str) -> tuple[LogLine, ...]:
         stripped = strip_prefix(state.decode("utf-8", "replace"))
         if stripped.text.strip():
             found.append(LogLine.of(name, number - at, max(offset, 0), stripped))
-            if len(found) == LAST:
+            if len(found) == LAST_LINES:
                 break
     return tuple(reversed(found))
 
 
-MOST = 100
+MOST_EXCEPTIONS = 100
 """How many different exceptions are kept, of the first and of the last. Two that differ in numbers only are the same.
 """
 _NUMBER = re.compile(r"0x[0-9a-f]+|\d+")
@@ -144,8 +144,8 @@ class Exceptions:
                 return None
             known.place, known.phase, known.frames, known.message = one.place, one.phase, one.frames, one.message
             return known
-        kept = self._first if len(self._first) < MOST else self._last
-        if len(kept) >= MOST:
+        kept = self._first if len(self._first) < MOST_EXCEPTIONS else self._last
+        if len(kept) >= MOST_EXCEPTIONS:
             kept.pop(next(iter(kept)))
         kept[key] = one
         return one
@@ -190,7 +190,7 @@ class LogAccumulator:
             return
         if any(role.milestone or role.progress or role.config for role in roles):
             self.run.take(line)
-        if any(role.matters for role in roles) and is_quoted(line.block, line.begin, line.end, line.stripped.speaker):
+        if any(role.matters for role in roles) and _is_quoted(line.block, line.begin, line.end, line.stripped.speaker):
             return
         if any(role.header for role in roles) and line.offset not in self._headers:
             self._add_traceback(line)
@@ -214,7 +214,7 @@ class LogAccumulator:
         lines = last.number + last.lines - (last.content[last.end - 1 : last.end] == b"\n")
         found.lines += lines
         self._ends[name] = lines, last.offset + last.end - last.begin
-        found.last = (*found.last, *last_lines(last, name))[-LAST:]
+        found.last = (*found.last, *_last_lines(last, name))[-LAST_LINES:]
         any(self.run.last_time(place.text) for place in reversed(found.last))
 
     def evidence(self) -> Evidence:

@@ -21,10 +21,12 @@ from patcher.diagnose.scanner import Scanner
 from patcher.errors import UnknownHostError, UsageError
 from patcher.i18n import Phrase, Phrases, phrase
 from patcher.records.symptoms import Symptom
+from patcher.remote.agent.place import JOBS
 from patcher.remote.host import HERE, Host, parse_target
 from patcher.session.hosts import host_for_session
 
 if TYPE_CHECKING:
+    from patcher.diagnose.diagnosis import Diagnosis
     from patcher.session.session import Session
 
 Advice: TypeAlias = Phrase | Phrases | str
@@ -151,6 +153,33 @@ def no_log_error(
     near = advise_logs_near(logs_near(session.symptoms, path), command)
     advice = Phrases(tuple(one for one in (near, also) if one), "\n")
     return UsageError(phrase("there is no log at {path}", path=path), cause=cause, advice=advice)
+
+
+def sources_error(session: Session, folder: Path, command: str) -> UsageError:
+    """The error for a folder of source code; `command` is the command that it was given to."""
+    logs = logs_near(session.symptoms, folder, deep=True)
+    otherwise: Phrase = phrase("Name the log that the run writes: its standard output and standard error.")
+    if (folder / JOBS).is_dir():
+        otherwise = phrase("A job of this tree was started here. For its log: {command}", command=f"{command} here")
+    return UsageError(
+        phrase("{folder} is a folder of sources, and no log", folder=folder),
+        cause="" if logs else "no file below it tells of a training run",
+        advice=advise_logs_near(logs, command, otherwise),
+    )
+
+
+def no_run_error(session: Session, log: str, found: Diagnosis, command: str) -> UsageError:
+    """The error for a log without any trace of a run. `command` is the command that the log was given to."""
+    near = [] if log == STANDARD_INPUT else logs_near(session.symptoms, Path(log))
+    otherwise = phrase("Name the log that the run writes: its standard output and standard error.")
+    advice = advise_logs_near(near, command, otherwise)
+    if not found.lines and not Path(log).is_dir():
+        return UsageError(phrase("{path} is empty", path=log), advice=advice)
+    return UsageError(
+        phrase("nothing of a training run is in {path}", path=log),
+        cause=phrase("no line of {lines} tells a phase, a step, an error or an end", lines=f"{found.lines:,}"),
+        advice=advice,
+    )
 
 
 @contextlib.contextmanager

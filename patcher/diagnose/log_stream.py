@@ -30,7 +30,7 @@ from patcher.i18n import listed, phrase
 from patcher.logs.lines import Stripped, strip_prefix
 from patcher.worktree.files import open_stream
 
-_MARKS = (
+_BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
@@ -103,7 +103,7 @@ def _wide_encoding(head: bytes) -> str | None:
     # Windows PowerShell's `> train.log` writes UTF-16 with a mark; some redirections lose it. Without one, text of
     # which most characters are ASCII has a zero at every other byte; a binary file has zeros at even and odd places
     # alike. The shares are set by hand: they allow for 30 % other characters.
-    for mark, encoding in _MARKS:
+    for mark, encoding in _BYTE_ORDER_MARKS:
         if head.startswith(mark):
             return encoding
     half = len(head) // 2
@@ -120,9 +120,9 @@ STANDARD_INPUT = "-"
 _GZIP, _XZ, _ZSTD = b"\x1f\x8b", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd"
 _BINARY_HEAD = 1 << 12
 """Bytes by which text is told from binary data: a program or a checkpoint shows itself in its header."""
-_ODD = frozenset((*range(1, 7), *range(14, 27), *range(28, 32)))
+_BINARY_BYTES = frozenset((*range(1, 7), *range(14, 27), *range(28, 32)))
 """Control characters that no log has. Bell, backspace, escape and white space (7 to 13, 27) do occur in logs."""
-_FEW = 0.05
+_BINARY_SHARE = 0.05
 """The share of such characters above which a file is binary. Set by hand: a log may hold some bytes of a broken
 terminal."""
 
@@ -199,7 +199,9 @@ def unreadable(name: str, error: Exception) -> UsageError:
 
 def _is_text(head: bytes) -> bool:
     solid = head.replace(b"\x00", b"")
-    return _wide_encoding(head) is not None or sum(byte in _ODD for byte in solid) <= _FEW * len(solid)
+    return _wide_encoding(head) is not None or sum(byte in _BINARY_BYTES for byte in solid) <= _BINARY_SHARE * len(
+        solid
+    )
 
 
 def _unpacked(stream: BinaryIO, path: Path) -> BinaryIO:

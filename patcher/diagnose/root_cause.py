@@ -56,7 +56,7 @@ _MESSAGE = 12
 """Lines of an exception's message in which a symptom may match: the messages of CUDA and pydantic have up to ten."""
 # A stall shows at the end of a log. `Waiting for …` in the middle, with steps after it, was only a wait.
 _END = 40
-"""Lines from the end in which a stall counts: as many as `log_accumulator` keeps (`LAST`)."""
+"""Lines from the end in which a stall counts: as many as `log_accumulator` keeps (`LAST_LINES`)."""
 
 
 @dataclass(frozen=True, slots=True)

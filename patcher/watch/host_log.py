@@ -11,18 +11,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from patcher.errors import HostError
 from patcher.jobs.control import tail
 from patcher.jobs.follow_log import JobListener, LastingConnection, LogReader
-from patcher.watch.run_state import End, RunState, Source, open_end
+from patcher.watch.run_state import DIAGNOSED_BYTES, LAST_LINES, End, RunState, Source, open_end
 
 if TYPE_CHECKING:
     from patcher.jobs.job import Job, Verdict
     from patcher.logs.lines import Line
     from patcher.remote.connection import Connection
     from patcher.remote.host import Host
-
-LARGEST = 64 << 20
-"""Bytes of the end of a log that are fetched for the diagnosis: some six seconds over a line of 100 Mbit/s."""
-LAST = 40
-"""Lines of the log's end that are read first; `diagnose` keeps as many."""
 
 
 class HostLog(Source):
@@ -46,7 +41,7 @@ class HostLog(Source):
         self._synchronised(self._reading.verdict())
         wrote = self._reading.wrote
         last = self.now() if wrote is None else wrote
-        for text in self._lasting.do(lambda link: tail(link, self._job.id, LAST))[0].splitlines():
+        for text in self._lasting.do(lambda link: tail(link, self._job.id, LAST_LINES))[0].splitlines():
             state.take_text(text, last)
         state.begun = min(self.now(), last)
 
@@ -64,7 +59,7 @@ class HostLog(Source):
 
     def content(self) -> list[tuple[str, BinaryIO]]:
         pieces: list[bytes] = []
-        offset = max(0, self._job.size - LARGEST)
+        offset = max(0, self._job.size - DIAGNOSED_BYTES)
 
         def take(_: Mapping[str, Any], body: bytes) -> None:
             pieces.append(body)

@@ -19,7 +19,7 @@ from patcher.logs.labels import time_of
 from patcher.logs.lines import Line, Lines, strip_prefix
 from patcher.logs.milestones import FIRST_SEEN, LAST_SEEN
 from patcher.remote.agent.resources import mount
-from patcher.watch.run_state import End, RunState, open_end
+from patcher.watch.run_state import DIAGNOSED_BYTES, LAST_LINES, End, RunState, open_end
 from patcher.worktree.files import open_binary
 
 REACH = 1 << 16
@@ -87,8 +87,6 @@ SHARED = (
     *("afs", "pvfs2", "orangefs", "ocfs2", "gfs2"),
 )
 """File systems that other machines may write to as well."""
-LARGEST = 64 << 20
-"""Bytes of the end of a log that are diagnosed, as of a log on a host."""
 
 
 class LocalLog:
@@ -157,7 +155,7 @@ class LocalLog:
             log = open_binary(self._path)
         except OSError:
             return []
-        log.seek(max(0, os.fstat(log.fileno()).st_size - LARGEST))
+        log.seek(max(0, os.fstat(log.fileno()).st_size - DIAGNOSED_BYTES))
         return [(self.name, log)]
 
     def close(self) -> None:
@@ -217,7 +215,7 @@ class LocalLog:
         self._log.seek(max(0, os.fstat(self._log.fileno()).st_size - LAST))
         text = self._log.read(LAST).decode("utf-8", "replace")
         self._log.seek(self._offset)
-        return text.replace("\r", "\n").split("\n")[-40:]
+        return text.replace("\r", "\n").split("\n")[-LAST_LINES:]
 
     def _more(self, state: RunState) -> None:
         if self._path is None or (self._log is None and not self._open()):
@@ -229,10 +227,7 @@ class LocalLog:
         except OSError:
             return
         now = os.fstat(self._log.fileno())
-        if (there.st_dev, there.st_ino) != (
-            now.st_dev,
-            now.st_ino,
-        ):  # Rotated: the rest of the old file, then the new one.
+        if not os.path.samestat(there, now):  # Rotated: the rest of the old file, then the new one.
             self._take(state)
             self.close()
             self._open()

@@ -358,6 +358,12 @@ class End:
     """Whether no process was ever seen to write the log: the run ended before, or the log has no writer."""
 
 
+DIAGNOSED_BYTES = 64 << 20
+"""Bytes of the end of a log that are diagnosed: some six seconds over a line of 100 Mbit/s."""
+LAST_LINES = 40
+"""Lines of a log's end that are read first; `diagnose` keeps as many."""
+
+
 class Source(Protocol):
     """A log, and the job that writes it."""
 

@@ -20,10 +20,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from patcher.diagnose.diagnose import no_run_error
 from patcher.diagnose.diagnosis import Diagnosis, Verdict
 from patcher.diagnose.fixes import FixContext
-from patcher.diagnose.log_argument import advise_logs_near, logs_near, no_log_error
+from patcher.diagnose.log_argument import advise_logs_near, logs_near, no_log_error, no_run_error
 from patcher.diagnose.log_stream import is_packed, open_log
 from patcher.diagnose.scanner import Scanner
 from patcher.diagnose.verdict import diagnosis_of
@@ -54,8 +53,6 @@ if TYPE_CHECKING:
 
 
 _COMMAND = "uky-patch watch"
-NAP = 0.25
-"""Seconds between looks for a log that is waited for."""
 DEFAULT: Profile = "standard"
 """The profile whose durations apply if none is named: the most patient one."""
 
@@ -80,7 +77,7 @@ class WatchRequest:
 @dataclass(frozen=True, slots=True)
 class _Target:
     source: Source
-    places: Sequence[Machine]
+    machines: Sequence[Machine]
     redactor: Redactor
     versions: Mapping[str, str] = field(default_factory=dict)
     """Versions on the host, as recorded when the job was started."""
@@ -99,7 +96,7 @@ def watch(session: Session, asked: WatchRequest, listener: Listener) -> WatchRes
         def is_over() -> bool:
             return _diagnosed(found, symptoms, session, ended=None).verdict in ("ok", "failed")
 
-        watcher = Watcher(found.source, found.places, state, listener, native=asked.native, is_over=is_over)
+        watcher = Watcher(found.source, found.machines, state, listener, native=asked.native, is_over=is_over)
         left = False
         try:
             outcome = watcher.once() if asked.once else watcher.watch()
@@ -160,8 +157,8 @@ def _diagnosed(
     for _, stream in files:
         stream.close()
     log = files[-1][0] if files and Path(files[-1][0]).is_file() else ""
-    fitting = FixContext({**evidence.versions, **found.versions, **session.assume}, log=log)
-    return replace(diagnosis_of(evidence, fitting, ended=ended, silent=silent), notes=scanner.notes)
+    context = FixContext({**evidence.versions, **found.versions, **session.assume}, log=log)
+    return replace(diagnosis_of(evidence, context, ended=ended, silent=silent), notes=scanner.notes)
 
 
 def _redacted(diagnosis: Diagnosis, redactor: Redactor) -> Diagnosis:
@@ -208,8 +205,8 @@ def _target_of_process(
         listener.problem(phrase("no log of process {pid} is found: it is watched without", pid=pid))
     source = LocalLog(log, local_log.started_at(process.start))
     ray, others = _nodes(session, asked, None, listener, stack)
-    places = [ThisMachine({"pids": [[pid, process.start]], "ray": ray}, HERE), *others]
-    return _Target(source, places, Redactor())
+    machines = [ThisMachine({"pids": [[pid, process.start]], "ray": ray}, HERE), *others]
+    return _Target(source, machines, Redactor())
 
 
 def _runs_python(pid: int) -> bool:
@@ -225,8 +222,8 @@ def _target_of_log(session: Session, asked: WatchRequest, log: Path, listener: L
         order |= {"job": look(str(log.parent)), "stacks": str(log.parent / STACKS)}
     mark = order["job"]["id"] if "job" in order else None
     ray, others = _nodes(session, asked, mark, listener, stack)
-    places = [ThisMachine({**order, "ray": ray}, HERE), *others]
-    return _Target(source, places, Redactor())
+    machines = [ThisMachine({**order, "ray": ray}, HERE), *others]
+    return _Target(source, machines, Redactor())
 
 
 def _require_log(session: Session, log: Path, wait: float | None, listener: Listener) -> None:
@@ -271,7 +268,7 @@ def _await(session: Session, log: Path, wait: float | None, listener: Listener) 
         if time.monotonic() >= deadline:
             cause = phrase("none has come for {seconds} s", seconds=f"{wait:g}")
             raise no_log_error(session, str(log), _COMMAND, cause=cause)
-        time.sleep(min(NAP, max(0.0, deadline - time.monotonic())))
+        time.sleep(min(local_log.NAP, max(0.0, deadline - time.monotonic())))
 
 
 def _nodes(
@@ -284,13 +281,13 @@ def _nodes(
 
 
 def _target_on_hosts(session: Session, asked: WatchRequest, listener: Listener, stack: ExitStack) -> _Target:
-    places: list[Machine] = []
+    machines: list[Machine] = []
     source: HostLog | None = None
     words = [*(host.name for host in asked.hosts), *asked.hosts[0].reached_by]
     back = shlex.join(["uky-patch", "watch", *words, *(["--job", asked.job] if asked.job else [])])
     for host in asked.hosts:
         link = stack.enter_context(linked(host, session.tree.root))
-        connection, place = link.open()
+        connection, folder = link.open()
         lasting = LastingConnection(link.reconnect, connection, listener.problem, back=back)
         if source is None:
             state = lasting.ask("job_look", id=asked.job).values
@@ -301,7 +298,7 @@ def _target_on_hosts(session: Session, asked: WatchRequest, listener: Listener, 
             if len(asked.hosts) > 1 and address is None:
                 address = next(iter(lasting.ask("pulse", order=order)["rays"]), None)
             ours = {"mark": job.id, "ray": address}
-        places.append(HostMachine(host.name, order if not places else ours, lasting.do, place.path))
+        machines.append(HostMachine(host.name, order if not machines else ours, lasting.do, folder.path))
     assert source is not None
     secrets = [value for host in asked.hosts for value in host.secrets.values()]
-    return _Target(source, places, Redactor(secrets), versions)
+    return _Target(source, machines, Redactor(secrets), versions)

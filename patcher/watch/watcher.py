@@ -116,7 +116,7 @@ class Watcher:
     def __init__(
         self,
         source: Source,
-        places: Sequence[Machine],
+        machines: Sequence[Machine],
         state: RunState,
         listener: Listener,
         *,
@@ -126,20 +126,20 @@ class Watcher:
         """Args:
         is_over: whether the log as it is now shows how the run ended."""
         self.source = source
-        self.places = places
+        self.machines = machines
         self.state = state
         self._listener = listener
         self._native = native
         self._notified = 0
-        self._pulsed = -PULSE
+        self._sampled = -PULSE
         self._pace = "normal"
-        self._trusted = 0.0
-        self._asked = 0.0
+        self._suspected_again = 0.0
+        self._log_read = 0.0
         self._is_over = is_over
 
     def begin(self) -> None:
         """Read what is there already."""
-        self._pulse()
+        self._sample()
         self.source.begin(self.state)
         self._notify()
 
@@ -148,7 +148,7 @@ class Watcher:
         self.begin()
         time.sleep(SLICE)
         self.source.read(self.state, 0.0)
-        self._pulse(gpus=True)
+        self._sample(gpus=True)
         end = self.source.end()
         status = self.state.status(self.source.now())
         if end is not None:
@@ -163,8 +163,8 @@ class Watcher:
         while True:
             self.source.read(self.state, SLICE)
             self._notify()
-            if time.monotonic() - self._pulsed >= PULSE:
-                self._pulse()
+            if time.monotonic() - self._sampled >= PULSE:
+                self._sample()
             end = self.source.end() or self._end_by_log()
             if end is not None:
                 self.source.read(self.state, 0.0)
@@ -172,7 +172,7 @@ class Watcher:
                 return Outcome(self.state.status(self.source.now()), end)
             status = self.state.status(self.source.now())
             self._listener.time(self.source.now())
-            if status.pace == "suspect" and time.monotonic() >= self._trusted:
+            if status.pace == "suspect" and time.monotonic() >= self._suspected_again:
                 found = self._confirm_stall(status)
                 if found is not None:
                     return found
@@ -180,14 +180,14 @@ class Watcher:
 
     def snapshot(self) -> Snapshot:
         """The stacks of all processes on all machines now."""
-        taken = [place.stacks(self._native) for place in self.places]
+        taken = [machine.stacks(self._native) for machine in self.machines]
         processes = [process for one in taken for process in one.processes]
         locks = [lock for one in taken for lock in one.locks]
         return Snapshot(taken, group_processes(processes, locks), phase_of_processes(processes))
 
     def _confirm_stall(self, status: RunStatus) -> Outcome | None:
         """The stall and its stacks; None if the processes turn out to move or to work."""
-        self._pulse(gpus=True)
+        self._sample(gpus=True)
         status = self.state.status(self.source.now())
         if status.pace != "suspect":
             return None
@@ -200,7 +200,7 @@ class Watcher:
             patient = self.state.given is None and status.over < COMPUTING
             goes_on = goes_on or (patient and is_working(snapshot.processes, busy))
             if goes_on or status.pace != "suspect":
-                self._trusted = time.monotonic() + min(AGAIN, status.limit)
+                self._suspected_again = time.monotonic() + min(AGAIN, status.limit)
                 return None
         end = self.source.end()
         return Outcome(status, end, snapshot, stalled=end is None)
@@ -216,16 +216,16 @@ class Watcher:
 
     def _end_by_log(self) -> End | None:
         """The end of a run without a visible writer, once its silent log shows an end."""
-        if not self.source.unwritten or time.monotonic() < self._asked + EVERY:
+        if not self.source.unwritten or time.monotonic() < self._log_read + EVERY:
             return None
-        self._asked = time.monotonic()
+        self._log_read = time.monotonic()
         return End(lost=True) if self._is_over() else None
 
-    def _pulse(self, *, gpus: bool = False) -> None:
-        self._pulsed = time.monotonic()
-        looks = [place.pulse(gpus) for place in self.places]
+    def _sample(self, *, gpus: bool = False) -> None:
+        self._sampled = time.monotonic()
+        looks = [machine.pulse(gpus) for machine in self.machines]
         self.source.update_members(looks[0])
-        self.state.take_usage(combine_usage(looks, [place.name for place in self.places]), self.source.now())
+        self.state.take_usage(combine_usage(looks, [machine.name for machine in self.machines]), self.source.now())
 
     def _notify(self) -> None:
         for reached in self.state.reached[self._notified :]:

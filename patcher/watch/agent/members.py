@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Any, Dict, Iterable
 
 from patcher.jobs.agent import folder, processes
-from patcher.jobs.agent.processes import Process, Table, one, title_of, variables
+from patcher.jobs.agent.processes import Process, Table, title_of, variables
 from patcher.logs.agent.writers import descriptors, is_open_for_writing, writers
 from patcher.remote.agent import place
 
@@ -68,9 +68,9 @@ def _drivers(pid: int) -> Iterable[tuple[str, str]]:
 
 def _raylet_of(pid: int) -> int | None:
     found = _variable(pid, "RAY_RAYLET_PID")
-    parent = one(pid)
     if found is not None and found.isdigit():
         return int(found)
+    parent = processes.one(pid)
     return parent.parent if parent is not None else None
 
 

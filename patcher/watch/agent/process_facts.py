@@ -165,7 +165,7 @@ def process_facts(process: Process) -> dict[str, Any]:
         "env": processes.variables(pid, VARIABLES),
         "waits": _waits(pid),
         "kernel": _kernel(pid),
-        "closed": closed(pid, status),
+        "closed": _why_closed(pid, status),
     }
 
 
@@ -186,7 +186,7 @@ def is_python(pid: int, name: str, shown: str) -> bool:
         return first.startswith("python") or name.startswith("python") or shown.startswith(("ray::", "VLLM::"))
 
 
-def closed(pid: int, status: dict[str, str]) -> str:
+def _why_closed(pid: int, status: dict[str, str]) -> str:
     """Why this process may not read the memory of another: user, capabilities, yama, closed; "" if it may."""
     own = processes.status(os.getpid())
     if int(own.get("CapEff", "0"), 16) & _TRACE:

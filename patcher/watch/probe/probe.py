@@ -219,9 +219,7 @@ def read(name: str, targets: Sequence[str], python: Path | None, argument: str |
     question = READS.get(name)
     if question is None:
         raise _unknown(name, READS)
-    if question.argument and not argument:
-        raise UsageError(phrase("{name} wants {argument}", name=name, argument=question.argument))
-    args = {"file": os.path.abspath(argument)} if argument else {}  # noqa: PTH100
+    args = _file(name, argument) if question.argument == "FILE" else {}
 
     def one(probe: Probe) -> Sequence[Mapping[str, Any]]:
         if name == "backtrace":
@@ -281,10 +279,9 @@ def _check_ranks(asked: Sequence[Probe]) -> None:
 
 
 def _args(name: str, action: Write, argument: str | None) -> dict[str, Any]:
+    """What `inside` gets for the argument of the command line."""
     if action.argument == "FILE":
-        if not argument:
-            raise UsageError(phrase("{name} wants {argument}", name=name, argument=action.argument))
-        return {"file": os.path.abspath(argument)}  # noqa: PTH100
+        return _file(name, argument)
     if not action.argument:
         return {}
     try:
@@ -294,6 +291,12 @@ def _args(name: str, action: Write, argument: str | None) -> dict[str, Any]:
     if value is None or not 0 < value < float("inf"):
         raise UsageError(phrase("{name} wants a number above 0, not {value}", name=name, value=argument))
     return {action.argument.lower(): value}
+
+
+def _file(name: str, argument: str | None) -> dict[str, str]:
+    if not argument:
+        raise UsageError(phrase("{name} wants {argument}", name=name, argument="FILE"))
+    return {"file": os.path.abspath(argument)}  # noqa: PTH100
 
 
 def _program(target: str, python: Path | None) -> Path:

@@ -38,7 +38,7 @@ _NOISE = (
 """Files whose functions only pass a call on."""
 
 
-def frame(path: str, function: str, line: int, root: str = "") -> Frame:
+def shown_frame(path: str, function: str, line: int, root: str = "") -> Frame:
     """A frame with its path shortened. `root`: the tree, whose files are shown from it on."""
     _, found, tail = path.rpartition("-packages/")
     if found:

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from patcher.preflight.agent.run_programs import threads as dumped
-from patcher.watch.stacks.frame_meaning import frame, own_part
+from patcher.preflight.agent.run_programs import threads as dumped_threads
+from patcher.watch.stacks.frame_meaning import own_part, shown_frame
 from patcher.watch.stacks.processes import Lock, MachineStacks, Process, Rank, Role, Thread
 
 # Titles that processes give themselves: `VLLM::EngineCore_DP0`, `VLLM::Worker_TP1`, `sglang::scheduler_TP0`; Ray's
@@ -104,7 +104,7 @@ def _number(text: str | None) -> int | None:
 
 def read_stacks(answer: Mapping[str, Any], host: str, root: str = "") -> MachineStacks:
     """Read the answer of `stacks`. `host`: the name of the machine; `root`: the folder of the tree there."""
-    found = assign_ranks([process(one, host, root) for one in answer["processes"]], answer["processes"])
+    found = assign_ranks([_process(one, host, root) for one in answer["processes"]], answer["processes"])
     locks = [
         Lock(one["path"], {int(pid): name for pid, name in one["holders"].items()}, tuple(one["waiters"]))
         for one in answer["locks"]
@@ -112,7 +112,7 @@ def read_stacks(answer: Mapping[str, Any], host: str, root: str = "") -> Machine
     return MachineStacks(host, found, locks, answer["spy"])
 
 
-def process(facts: Mapping[str, Any], host: str, root: str = "") -> Process:
+def _process(facts: Mapping[str, Any], host: str, root: str = "") -> Process:
     """One process. Role and rank are added later, as they depend on the other processes."""
     return Process(
         pid=facts["pid"],
@@ -144,7 +144,9 @@ def of_spy(threads: Sequence[Mapping[str, Any]], root: str = "") -> tuple[Thread
     """Threads from the output of py-spy, which the agent has reduced."""
     return tuple(
         Thread(
-            own_part([frame(path, name, line, root) for path, name, line in one["frames"]]), one["name"], one["main"]
+            own_part([shown_frame(path, name, line, root) for path, name, line in one["frames"]]),
+            one["name"],
+            one["main"],
         )
         for one in threads
     )
@@ -152,10 +154,10 @@ def of_spy(threads: Sequence[Mapping[str, Any]], root: str = "") -> tuple[Thread
 
 def of_faulthandler(text: str, root: str = "") -> tuple[Thread, ...]:
     """Threads from a dump of faulthandler, in which the main thread is the last."""
-    found = dumped(text)
+    found = dumped_threads(text)
     return tuple(
         Thread(
-            own_part([frame(path, function, int(line), root) for path, line, function in one.frames]),
+            own_part([shown_frame(path, function, int(line), root) for path, line, function in one.frames]),
             one.name or ("MainThread" if number == len(found) else ""),
             number == len(found),
         )

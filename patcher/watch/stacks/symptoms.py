@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from patcher.diagnose.diagnosis import Diagnosis, Finding, Offer
+from patcher.diagnose.diagnosis import Diagnosis, Finding, Offer, Role
 from patcher.diagnose.evidence import LogLine
 from patcher.diagnose.fixes import FixContext, fixes_for, versions_allow
 from patcher.diagnose.timed_pattern import TimedPattern
@@ -99,19 +99,19 @@ def add_stack_symptoms(
     signs = find_in_stacks(symptoms, processes, odd, found.versions)
     known = {sign.symptom.id for sign in signs}
     rest = [finding for finding in found.findings if finding.id not in known]
-    fitting = FixContext(found.versions)
-    shown = [_finding_of(sign, "root" if number == 0 else "cascade", fitting) for number, sign in enumerate(signs)]
+    context = FixContext(found.versions)
+    shown = [_finding_of(sign, "root" if number == 0 else "cascade", context) for number, sign in enumerate(signs)]
     if shown:
         rest = [replace(finding, role="cascade") for finding in rest]
     return replace(found, findings=(*shown, *rest))
 
 
-def _finding_of(sign: StackSymptom, role: str, fitting: FixContext) -> Finding:
+def _finding_of(sign: StackSymptom, role: Role, context: FixContext) -> Finding:
     rank = f" rank {sign.process.rank.number}" if sign.process.rank.number is not None else ""
     line = sign.frame.line if sign.frame is not None else 0
     place = LogLine(f"pid {sign.process.pid}{rank}", line, NOWHERE, sign.text)
-    fixes = tuple(_name_process(offer, sign.process) for offer in fixes_for(sign.symptom, fitting))
-    return Finding(sign.symptom, role, place, 1, fixes)  # type: ignore[arg-type]
+    fixes = tuple(_name_process(offer, sign.process) for offer in fixes_for(sign.symptom, context))
+    return Finding(sign.symptom, role, place, 1, fixes)
 
 
 def _name_process(offer: Offer, process: Process) -> Offer:
