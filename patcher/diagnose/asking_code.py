@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from patcher.diagnose.exception_message import MessageParts
+from patcher.diagnose.exception_message import UNREADABLE_CODE, MessageParts
 from patcher.packages.agent.folders import package_in
 
 
@@ -36,7 +36,7 @@ def _imported(source: str, name: str) -> str:
     """The dotted name that `from module import …` binds to `name`."""
     try:
         tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except UNREADABLE_CODE:
         return ""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -74,7 +74,7 @@ def still_asks(folder: Path, file: str, word: str) -> bool | None:
             tree = ast.parse(text)
             if any(word in _words(node) for node in _unguarded(tree)) or ("." in word and _imports_part(tree, word)):
                 return True
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
+        except UNREADABLE_CODE:
             return None
     return False
 

@@ -20,12 +20,15 @@ _SHAPES = 200_000
 _VALUE = re.compile(
     r"0x[0-9a-f]+|[0-9a-f]{12,}|\d+(?:\.\d+)*(?:e[+-]?\d+)?|(?<![\w/])/[\w./@+-]{2,}|\s+|[█▏▎▍▌▋▊▉#]+", re.IGNORECASE
 )
+"""What differs from run to run: numbers, hashes, paths, white space, and the blocks of a progress bar."""
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _WRONG = re.compile(
     r"error|exception|fail|fatal|kill|abort|refus|denied|timed? ?out|cannot|could not|unable|not found|invalid",
     re.IGNORECASE,
 )
+"""Words of a line that speaks of something wrong."""
 _FRAME = re.compile(r'\s+|File "|[\^~]+$')
+"""A line of a traceback; a single one says little."""
 
 
 @dataclass(frozen=True, slots=True)

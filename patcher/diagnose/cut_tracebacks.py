@@ -85,15 +85,15 @@ def unfinished(last: Sequence[LogLine]) -> Raised | None:
     said = ""
     for place, text in reversed(list(in_python_form(unlabelled))):
         if not TIME.sub("", text).strip():
-            continue
+            continue  # Empty but for the time of a logger.
         if FRAME.match(text):
             frames.insert(0, replace(place, text=text))
         elif HEADER_PATTERN.match(text) and frames:
             level = strip_labels(label).level
         elif text[0] not in " \t" and not (said or code or frames or strip_labels(text).level):
-            said = text
+            said = text  # The very last line: a message, without the name of its exception.
         elif text[0] not in " \t":
-            before = strip_labels(place.text)
+            before = strip_labels(place.text)  # The line above the traceback, which may announce it as handled.
             break
         elif not frames:
             code.insert(0, replace(place, text=text))
@@ -101,8 +101,8 @@ def unfinished(last: Sequence[LogLine]) -> Raised | None:
         return None
     shown = code[0] if code else frames[-1]
     raises = _RAISES.match(" ".join(one.text.strip() for one in code))
-    if said and (raises is None or not raises["name"].rpartition(".")[2][0].isupper() or begins_anew(said)):
-        return None  # Only the message of what is raised there may stand below it.
+    if said and (raises is None or not raises["name"].rpartition(".")[2][:1].isupper() or begins_anew(said)):
+        return None  # Below the code only the message of a class that it raises is expected.
     name = (
         raises["name"] if raises is not None else "AssertionError" if shown.text.lstrip().startswith("assert ") else ""
     )

@@ -117,7 +117,7 @@ def direction_of(parts: MessageParts, known: Mapping[str, str], *, moves: bool =
     @cache
     def has(release: str) -> bool | None:
         found = symbols(release)
-        # A class that is elsewhere in a release says nothing of its attribute there.
+        # If the class itself is missing from a release, its attribute says nothing of that release.
         return found.has(parts.symbol) if found is not None and not (owner and found.has(owner) is False) else None
 
     @cache

@@ -50,16 +50,8 @@ Matter = Literal[
 TELLING_ALONE: frozenset[Matter] = frozenset(
     (
         *("missing-name", "missing-module", "missing-attribute", "unexpected-argument", "missing-argument"),
-        *(
-            "argument-twice",
-            "too-many-arguments",
-            "option",
-            "version",
-            "config-key",
-            "config-value",
-            "validation",
-            "nccl",
-        ),
+        *("argument-twice", "too-many-arguments", "option", "version", "config-key", "config-value", "validation"),
+        "nccl",
     )
 )
 TELLING_WITH_RECORD: frozenset[Matter] = TELLING_ALONE | {"collective"}
@@ -285,17 +277,12 @@ _RAISED_AS: tuple[tuple[str, str], ...] = (
 )
 _SAID_BY = tuple((name, re.compile(pattern)) for name, pattern in _RAISED_AS)
 MESSAGE_WORDS = (
-    *(
-        "cannot import name ",
-        "no module named '",
-        " has no attribute '",
-        " got an unexpected ",
-        " got multiple values ",
-    ),
-    *(" got some positional-only ", " required positional argument", " required keyword-only argument"),
-    *(" positional argument but ", " positional arguments but ", "' object is not ", "unsupported operand type(s)"),
-    *("cannot unpack non-iterable ", " not supported between instances of ", "' is not defined", "local variable '"),
-    *(" values to unpack (", " index out of range", " is out of bounds for ", "no such file or directory: '"),
+    *("cannot import name ", "no module named '", " has no attribute '", " got an unexpected "),
+    *(" got multiple values ", " got some positional-only ", " required positional argument"),
+    *(" required keyword-only argument", " positional argument but ", " positional arguments but "),
+    *("' object is not ", "unsupported operand type(s)", "cannot unpack non-iterable "),
+    *(" not supported between instances of ", "' is not defined", "local variable '", " values to unpack ("),
+    *(" index out of range", " is out of bounds for ", "no such file or directory: '"),
 )
 """Each message in `_RAISED_AS` holds one of these words, in lower case."""
 
@@ -350,6 +337,10 @@ def _collective(text: str) -> str:
 _CUT = re.compile(rf"(?:No module named|cannot import name) '(?P<cut>{_NAME}(?:\.{_NAME})*\.?)(?:\.\.\.|…)?$")
 
 
+UNREADABLE_CODE = (SyntaxError, ValueError, RecursionError, MemoryError)
+"""What `ast` raises for a line of code that is no whole statement, or that is nested too deeply."""
+
+
 def parse_cut_import(line: str, code: str) -> MessageParts | None:
     """Parse a message that is cut off within a name, as logs and titles often are; the line of code completes the name:
 
@@ -385,7 +376,7 @@ def _imports(code: str) -> tuple[str, list[str]] | None:
     lines."""
     try:
         (node,) = ast.parse(re.sub(r"\($", "(_)", code.strip())).body
-    except (SyntaxError, ValueError):
+    except UNREADABLE_CODE:
         return None
     match node:
         case ast.ImportFrom(module=str(module), names=names, level=0):
@@ -400,12 +391,11 @@ def parse_stopped(line: str, code: str) -> MessageParts | None:
     if not re.fullmatch(r"StopIteration:?", line.strip()):
         return None
     try:
-        tree = ast.parse(code)
-    except (SyntaxError, ValueError):
+        asked = [
+            ast.unparse(node.args[0])
+            for node in ast.walk(ast.parse(code))
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "next" and node.args
+        ]
+    except UNREADABLE_CODE:
         return None
-    asked = [
-        ast.unparse(node.args[0])
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "next" and node.args
-    ]
     return MessageParts("empty", names=(asked[0],)) if len(asked) == 1 else None

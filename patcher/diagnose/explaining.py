@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import takewhile
 from urllib.parse import quote_plus
@@ -17,6 +18,7 @@ from urllib.parse import quote_plus
 from patcher.diagnose.diagnosis import Explanation
 from patcher.diagnose.evidence import LogLine, Raised
 from patcher.diagnose.exception_message import (
+    UNREADABLE_CODE,
     MessageParts,
     completed,
     has_words,
@@ -203,12 +205,10 @@ def _innermost(frames: Sequence[Frame]) -> Frame | None:
 def _claim(code: str) -> str:
     """The condition that `assert a in (1, 2), "not so"` asserts. The message may continue on the next lines."""
     for whole in (code, code.removesuffix(", ("), code + ")"):
-        try:
+        with suppress(*UNREADABLE_CODE):
             (node,) = ast.parse(whole).body
-        except (SyntaxError, ValueError):
-            continue
-        if isinstance(node, ast.Assert):
-            return ast.unparse(node.test)
+            if isinstance(node, ast.Assert):
+                return ast.unparse(node.test)
     return code.removeprefix("assert ")
 
 

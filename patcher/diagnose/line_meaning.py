@@ -155,11 +155,7 @@ _ENDINGS: tuple[tuple[str, str, How], ...] = (
         r"|^(?:Memory cgroup )?out of memory: Killed process|\(OOM\) killed|^oom-kill",
         "killed",
     ),
-    (
-        "core dumped",
-        r"\(core dumped\)",
-        "killed",
-    ),
+    ("core dumped", r"\(core dumped\)", "killed"),
     ("segmentation fault", r"^(?:\S+: line \d+: +\d+ )?Segmentation fault|Fatal Python error: Segmentation", "killed"),
     ("segfault encountered", r"^!+ *Segfault encountered", "killed"),
     ("bus error", r"^(?:\S+: line \d+: +\d+ )?Bus error|Fatal Python error: Bus", "killed"),
@@ -179,11 +175,7 @@ _ENDINGS: tuple[tuple[str, str, How], ...] = (
         r"|^srun: error: .*: Exited with exit code",
         "failed",
     ),
-    (
-        "srun: error",
-        r"^srun: error: .*: (?:Out Of Memory|Killed|Terminated)",
-        "killed",
-    ),
+    ("srun: error", r"^srun: error: .*: (?:Out Of Memory|Killed|Terminated)", "killed"),
 )
 ENDING_WORDS = tuple(dict.fromkeys(word for word, _, _ in _ENDINGS))
 _ENDING_PATTERNS = [(word, re.compile(pattern, re.IGNORECASE), how) for word, pattern, how in _ENDINGS]

@@ -24,7 +24,9 @@ from patcher.i18n import phrase
 from patcher.logs.labels import time_of
 
 _NAME = re.compile(r"(?P<stem>.+\.(?:log|out|err|txt))(?:[.-](?P<turn>\d+))?(?:\.(?:gz|xz|zst))?", re.IGNORECASE)
+"""`train.log`, `slurm-7.out.gz`, and rotated ones: `worker.log.2`, `worker.log-2.gz`."""
 _DATED = re.compile(r"(?P<stem>.+)\.(?:log|out|err)[.-]\d{4}-?\d\d-?\d\d\S*", re.IGNORECASE)
+"""Rotated by date: `train.log.2026-01-11`."""
 _DAEMON_LOGS = re.compile(r"raylet\.|gcs_server\.")
 """Logs of Ray's daemons that say why workers ended. Most errors in them are harmless."""
 _OTHER_RAY_LOGS = re.compile(
@@ -33,11 +35,13 @@ _OTHER_RAY_LOGS = re.compile(
 )
 """Logs of Ray that say nothing of a run."""
 _EVENTS = ("events", "export_events")
+"""Folders in which Ray keeps records of its own."""
 _NO_LOGS = ("__pycache__", "node_modules", "site-packages")
 """Folders of programs, which are skipped; so are folders whose names begin with a dot."""
 _OF_A_PROJECT = (".git", "pyproject.toml", "setup.py", "verl/__init__.py")
 """A folder with one of these is one of source code."""
 _LATEST = "session_latest"
+"""Ray's link to the folder of its latest session, in `/tmp/ray`."""
 
 
 @dataclass(frozen=True, slots=True)

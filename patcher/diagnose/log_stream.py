@@ -100,6 +100,7 @@ class Utf8Stream:
 
 
 def _wide_encoding(head: bytes) -> str | None:
+    """The encoding of text in UTF-16 or UTF-32; None for any other."""
     # Windows PowerShell's `> train.log` writes UTF-16 with a mark; some redirections lose it. Without one, text of
     # which most characters are ASCII has a zero at every other byte; a binary file has zeros at even and odd places
     # alike. The shares are set by hand: they allow for 30 % other characters.

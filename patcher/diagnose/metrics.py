@@ -12,7 +12,7 @@ from patcher.diagnose.evidence import Hit, LogLine
 from patcher.diagnose.timed_pattern import TimedPattern
 from patcher.records.symptoms import Symptom, Trend
 
-_NUMBER = re.compile(rb"(?:[\w.]+\()?(?P<number>-?(?:nan|inf|\d[\d.]*(?:e[+-]?\d+)?))", re.IGNORECASE)
+_NUMBER = re.compile(rb"(?:[\w.]+\()?(?P<number>-?(?:nan|inf|\d+(?:\.\d*)?(?:e[+-]?\d+)?)(?![\d.]))", re.IGNORECASE)
 _NAMES = 20_000
 """Names of metrics without a trend that are remembered: verl prints some hundred, a made-up log any number."""
 _LONGEST_NAME = 300

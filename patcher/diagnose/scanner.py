@@ -138,6 +138,8 @@ class Scanner:
         def role(word: str) -> WordRole:
             return roles.setdefault(word.lower(), WordRole())
 
+        # The order matters: `once` is set for words of which the first occurrence is enough, and taken back below for
+        # words that are also looked for as something else.
         for symptom in self.symptoms:
             for match in symptom.matches:
                 sign = Sign(symptom, match)

@@ -132,6 +132,8 @@ def follow_traceback(block: Block, start: int, name: str, number: int) -> Chain:
 
 
 class _TracebackReader:
+    """Reads one traceback line by line; `read` first, then `chain`."""
+
     def __init__(self, block: Block, start: int, name: str, number: int) -> None:
         self._block, self._start, self._name, self._number = block, start, name, number
         head = line_at(block, start, block.bounds(start)[1])
@@ -180,6 +182,7 @@ class _TracebackReader:
         return Chain(found, frozenset(self._headers), frozenset(one.place.offset for one in found))
 
     def _is_handled(self, label: str) -> bool:
+        """Whether the traceback's label, or the line before it, says that the exception was handled."""
         own = strip_labels(_relayed(label)) if label else None
         for line in reversed(self._block.before(self._start, 6)):
             stripped = strip_prefix(line)
@@ -269,12 +272,18 @@ class _TracebackReader:
         return self._start + self._block.offset - self._block.begin
 
     def _ending(self, text: str) -> re.Match[str] | None:
+        """The exception of a line that ends a traceback.
+
+        Behind frames, it may have any name. Without frames it is known by its name, and expected only as the first
+        exception or as the one that a wrapper carries.
+        """
         if self._frames:
             return ENDING.match(text)
         open_wrapper = bool(self._links) and self._links[-1].raised.nature == "wrapper" and not self._links[-1].then
         return ALONE.match(text) if open_wrapper or not self._links else None
 
     def _count_other_line(self, text: str) -> bool:
+        """Take a line that is neither frame nor exception; it may belong to the last message. Whether to read on."""
         if not self._links or self._frames:
             return True
         last = self._links[-1].raised

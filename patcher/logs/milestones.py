@@ -83,9 +83,9 @@ transformers, `Training starts at step 1` of torchtitan, `Started: 'step'` of Sk
 step] datetime: …` of Megatron, and the first of counted steps, `Step 1/100`."""
 _STAMP = re.compile(r"\[uky\] (?P<name>\S.*?) (?P<edge>begin|end) (?P<seconds>\d+(?:\.\d+)?)s pid=(?P<pid>\d+)")
 _WORKERS: dict[str, Phase] = {"[ACTOR]": "actor", "[ROLLOUT]": "rollout", "[SYNC]": "weight-sync"}
-_STEP = re.compile(r"step:(?P<step>\d+) - ")
-_BAR = re.compile(r"Training Progress: +\d+%\|[^|]*\| (?P<step>\d+)/(?P<steps>\d+) \[")
-_TOTAL = re.compile(r"Total training steps: (?P<steps>\d+)$")
+_STEP = re.compile(r"step:(?P<step>\d{1,18}) - ")
+_BAR = re.compile(r"Training Progress: +\d+%\|[^|]*\| (?P<step>\d{1,18})/(?P<steps>\d{1,18}) \[")
+_TOTAL = re.compile(r"Total training steps: (?P<steps>\d{1,18})$")
 _DASHBOARD = re.compile(r"View the dashboard at (?P<address>(?:https?://)?[\w.:\[\]-]+)")
 _RAISED = re.compile(
     r"(?P<name>(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Timeout|Failure|OOM))(?P<of>\([\w.]+\))?(?::|$)"
@@ -164,7 +164,7 @@ class Milestones:
         """The phase of the run; None before the first line."""
         if self.syncing > 0:
             return "weight-sync"
-        return max(self.begun, key=PHASES.index, default=None) if self.begun else None
+        return max(self.begun, key=PHASES.index, default=None)
 
     @property
     def telling(self) -> NumberedLine | None:
@@ -255,7 +255,7 @@ def _sign(stripped: Stripped) -> Phase | None:
     phases += [phase for sign, phase in _BY_HAND if sign in text]
     if _LOOP_WORDS.search(text) and _TRAINS.match(strip_labels(text).text):
         phases.append("loop")
-    return max(phases, key=PHASES.index, default=None) if phases else None
+    return max(phases, key=PHASES.index, default=None)
 
 
 _PHASE_NAMES: dict[Phase, Phrase] = {

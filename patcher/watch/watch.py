@@ -131,6 +131,7 @@ def _early(end: End, state: RunState) -> bool:
 
 
 def _verdict(outcome: Outcome, diagnosis: Diagnosis) -> tuple[Verdict, Phrase | Phrases]:
+    """The verdict, and why: the exit code counts before the diagnosis of the log."""
     end = outcome.end
     if end is None:
         if outcome.stalled:

@@ -73,6 +73,7 @@ def _hook_file(process: Process, folder: str | None) -> str:
 
 
 def _read_dump(path: str, before: int) -> tuple[str, str]:
+    """Wait for a dump behind the first `before` bytes of a file; the dump, and the reason if there is none."""
     deadline = time.monotonic() + HOOK_SECONDS
     size, changed = before, time.monotonic()
     while time.monotonic() < deadline and (size == before or time.monotonic() - changed < _SETTLED):

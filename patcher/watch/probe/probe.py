@@ -300,6 +300,10 @@ def _file(name: str, argument: str | None) -> dict[str, str]:
 
 
 def _program(target: str, python: Path | None) -> Path:
+    """The program `probing` for a process. Raises UsageError where there is none.
+
+    In an environment that the user did not name, only a program of this user or root is run.
+    """
     named = [python if python.is_dir() else python.parent] if python else []
     for folder in (*_folders_of(target), *named):
         for place in (folder / "probing", folder / "bin" / "probing"):

@@ -77,6 +77,7 @@ def _role(
 
 
 def _is_loader(process: Process, name: str, by_pid: Mapping[int, Process]) -> bool:
+    """Whether it is a worker of torch's DataLoader, by its name, its frames, or those of its parent."""
     main = process.main
     if name.startswith("pt_data_worker") or any(
         frame.path.startswith(_LOADS) for frame in (main.frames if main is not None else ())
