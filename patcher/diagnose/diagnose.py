@@ -105,24 +105,24 @@ def look_up(session: Session, found: Diagnosis) -> Diagnosis:
     if root is None or root.explanation is None or root.explanation.parts is None or not root.needs_more:
         return found
     parts, explanation = root.explanation.parts, root.explanation
-    # What reads sources is loaded for such a failure alone.
+    # Imported only here: reading sources needs many modules, and most failures do not.
     if parts.matter == "config-key" and session.has_tree_at_hand:
         from patcher.diagnose.directions import direction_of_key
         from patcher.diagnose.nearest_keys import bare, nearest_keys
 
         key, tree = bare(parts.names[0]), session.tree
         near, verl = nearest_keys(tree.root, tree.package, key), session.environment.packages.get("verl")
-        # A last part alone, as a message may name it, stands in many places of a configuration.
+        # A message may name only the last part of a key, `lr`, which many sections of a configuration have.
         direction, came = direction_of_key(key, verl.version) if verl is not None and "." in key else (None, ())
         near = tuple(dict.fromkeys((*came, *near)))
-        # Hydra advises to add any key that it does not know.
+        # Hydra advises to add any key that it does not know, `+trainer.x=1`. A misspelled key must not be added.
         remedy = "" if near or (direction is not None and direction.removed_in) else explanation.remedy
         explanation = replace(explanation, nearest=near, direction=direction, remedy=remedy)
     elif parts.package or parts.matter in ("missing-attribute", "unexpected-argument"):
         from patcher.diagnose.directions import direction_at
 
         direction = direction_at(session, parts, found.versions, explanation.at)
-        # Of a name that is there Python's guess is none.
+        # If no release has the name, Python's `Did you mean` leads nowhere.
         guessed = parts.near and direction is not None and not direction.requirement
         explanation = replace(explanation, direction=direction, remedy="" if guessed else explanation.remedy)
     explained = replace(root, explanation=explanation)

@@ -64,7 +64,7 @@ def direction_at(
         at: the frame that asks for the name. The imports of its file tell the module of a class or function.
     """
     if parts.package and at is not None and at.installed and at.package == parts.package:
-        return None  # A package that lacks a name of its own was installed in parts; its releases do not tell.
+        return None  # The package itself lacks its own name: the installation is incomplete.
     folders = _installed_folders(session)
     known = {**_installed_versions(folders), **known}
     symbol = ""
@@ -93,7 +93,7 @@ def direction_of(parts: MessageParts, known: Mapping[str, str], *, moves: bool =
     if not parts.package or (parts.matter == "missing-module" and "." not in parts.symbol):
         return None
     if parts.file and not is_installed(parts.file) and parts.package not in _CHECKED_OUT:
-        return None  # A tree of one's own may be called as something on the index is.
+        return None  # The user's own package may have a name that exists on PyPI.
     name = distribution(parts.package)
     if name in _OF_ONES_OWN and name not in known:
         return None
@@ -158,7 +158,7 @@ def direction_of_key(key: str, tree: str) -> tuple[Direction | None, tuple[str, 
 
     try:
         at = max((one for one in releases if Version(one) <= Version(tree)), key=Version, default="")
-    except InvalidVersion:  # A tree's own word for its version.
+    except InvalidVersion:  # A tree may have a version of its own form.
         at = ""
     if not at:
         return None, ()
@@ -275,10 +275,10 @@ def _asks_until(at: Frame, found: Direction, parts: MessageParts, known: Mapping
 
     if not later or not asks_no_more(later[-1]):
         return ""
-    # `getattr(module, name)`: the name came from elsewhere, and no line of the file at hand has it.
+    # If the installed release does not have the word either, the name came from `getattr(module, name)`.
     if name in known and asks_no_more(here.partition("+")[0]) is not False:
         return ""
-    # Where the release at hand is not known, the oldest one may never have asked.
+    # If the installed release is unknown, the oldest one may never have asked.
     return _first(later, later[-1], asks_no_more) or (later[0] if name in known else "")
 
 
@@ -315,7 +315,9 @@ def refusals(folders: Sequence[str], requirement: str, known: Mapping[str, str])
         if known.get(name, one.version) != one.version:
             return ()
         for text in one.requires or ():
-            with suppress(InvalidRequirement, InvalidVersion, UndefinedEnvironmentName):  # What pip cannot read either.
+            with suppress(
+                InvalidRequirement, InvalidVersion, UndefinedEnvironmentName
+            ):  # pip cannot read those either.
                 required = Requirement(text)
                 if canonicalize_name(required.name) != canonicalize_name(wanted.name):
                     continue
@@ -375,7 +377,7 @@ def _first(releases: Sequence[str], target: str, shows: Has) -> str | None:
     found = bisect(series, target)
     if found is None or found not in releases:
         return bisect(releases, target) if len(series) < len(releases) else found
-    before = series.index(found) if found in series else len(series)  # The target may begin no series.
+    before = series.index(found) if found in series else len(series)  # The target need not be the first of a series.
     since = releases.index(series[before - 1]) if before else 0
     return bisect(releases[since : releases.index(found)], found) or found
 

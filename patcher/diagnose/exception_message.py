@@ -305,10 +305,10 @@ def _parts_of(matter: Matter, parts: dict[str, str | None], lines: Sequence[str]
         return MessageParts(matter, wanted=one, found=other)
     several = part("several")
     names = tuple(re.findall(r"'([^']+)'", several)) or tuple(filter(None, (part("names") or several,)))
-    # Of a command line, without the values of the options.
+    # Of `--kl 0.1 --x 3` only the names of the options.
     names = tuple(name for name in names if name.startswith("--")) or names
     if matter == "validation":
-        # huggingface_hub names the field on this line, pydantic on the next one; the message is below it, set in.
+        # huggingface_hub names the field on this line, pydantic on the next one. The message is below, indented.
         below = [line for line in lines if line.strip()][1:3]
         names = names or tuple(field["field"] for line in below[:1] if (field := _FIELD.match(line)) is not None)
         words = next((said["words"] for line in below if (said := _REFUSAL.match(line)) is not None), "")

@@ -194,7 +194,7 @@ def _searched(line: str, code: str) -> str:
 def _is_of_message(line: str) -> bool:
     """Whether a line below an exception may belong to its message. `[W309 02:06:18 a.cpp:15] …` is a log line of its
     own."""
-    # A line of signs alone, `"""` or `.`, only ends what was quoted.
+    # A line without letters, `"""` or `.`, only ends a quotation.
     return bool(re.search(r"\w", line)) and not strip_labels(line).level and not begins_anew(line)
 
 
@@ -270,7 +270,7 @@ def _sentence(parts: MessageParts, who: Phrase, versions: Mapping[str, str]) -> 
             text = "{who} passes {name} to {callee}, which does not take it"
             return phrase(text, who=who, name=names, callee=parts.symbol)
         case "argument-twice":
-            # `postprocess(output, **row)` where the row has a column `output` too.
+            # `postprocess(output, **row)`, where the row also has a column `output`.
             text = "{who} passes {name} to {callee} twice: by its place and by name, or by name and within **"
             return phrase(text, who=who, name=names, callee=parts.symbol)
         case "option":

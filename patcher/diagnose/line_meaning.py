@@ -72,7 +72,7 @@ _CARRIED = re.compile(
     r"|EngineCore encountered an issue|Engine loop has died"
     # A server's answer with its own traceback: `RuntimeError: Request failed with status code 500: Traceback (most …`.
     r"|: Traceback \(most recent call last\):$"
-    # pickle makes an exception anew from its text alone, which many a class does not take.
+    # pickle creates an exception again from its text only. Many classes take other arguments, so that fails.
     r"|\b\w+(?:Error|Exception|Failed|Failure)\.__init__\(\) missing"
 )
 # Printed by Python, or wandb, before a traceback that does not end the process: `Exception ignored in: <function …>`.

@@ -186,7 +186,7 @@ def _times_told(name: str, year: int) -> list[float]:
     with open_log(name) as stream:
         try:
             lines = both_ends(stream).decode("utf-8", "replace").splitlines()
-        except UsageError:  # It is no text; whoever reads it says so.
+        except UsageError:  # It is no text. Reading the log will raise the same error.
             return []
     return [stamp for line in lines if (stamp := time_of(line, year)) is not None]
 

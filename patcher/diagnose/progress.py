@@ -51,14 +51,14 @@ class MovingBars:
             if found is None or found["name"].endswith(_VERL):
                 return False
             name = strip_labels(found["name"]).text.strip()
-            # transformers' Trainer gives its bar no name; before it trains, such a bar is of something else.
+            # The bar of transformers' Trainer has no name. Before training, a bar without a name shows something else.
             if not (_TRAINING.search(found["name"]) or (not name and "loop" in milestones.begun)):
                 return False
             return self._more(found["name"].strip() if name else "%", float(found["done"]))
         if _SERVED.search(text[-_LENGTH:]):
             return milestones.begun.keys() <= {"config", "rollout"}
         if milestones.step is None and (counted := _COUNTED.search(text[:_LENGTH])) is not None:
-            # A loss is told of a step that was made, `step 0: {'train/loss': 0.3`; a bar begins at nothing done.
+            # A line with a loss reports a step that is done, `step 0: {'train/loss': 0.3`, so step 0 is progress too.
             return self._more("", float(counted["done"]), least=-1.0)
         if milestones.step is not None:
             return False
@@ -205,7 +205,8 @@ class RunProgress:
             return self._milestones.at
         if self._zero is None:
             self._zero = at
-        # Of a log of another year some lines tell it, `2025-09-19 10:12:41`, and vLLM's do not, `INFO 09-19 10:14:02`.
+        # In a log of an earlier year some lines have the year, `2025-09-19 10:12:41`, and vLLM's lines have none,
+        # `INFO 09-19 10:14:02`, so the two may seem to be whole years apart.
         years = round((at - self._zero) / _YEAR)
         return at - self._zero - years * _YEAR
 

@@ -75,7 +75,7 @@ def in_python_form(lines: Iterable[tuple[LogLine, str]], foreign: bool = True) -
         if held is not None and (arrow is not None or not _CONTEXT.match(text)):
             before, written, at = held
             shown = _frame(at["path"], arrow["line"], at["function"]) if arrow is not None else written
-            if arrow is not None or not among:  # Of compiled code there is no line.
+            if arrow is not None or not among:  # A frame of compiled code has no line.
                 yield replace(before, text=shown), shown
             held = None
         if arrow is not None:

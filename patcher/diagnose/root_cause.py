@@ -146,7 +146,7 @@ def _candidate_of_hit(hit: Hit, seen: set[str], evidence: Evidence, first_raised
         rank = max(rank, _FOLLOWS) + (_FOLLOWS_TOO if rank >= _FOLLOWS else 0)
     rank = max(rank, _STALL) if symptom.kind == "stall" else rank
     raised = _raised_at(hit.start, evidence)
-    # `WARNING … Traceback …`: what tried it did without. Such a line may still be all that a run has left.
+    # `WARNING … Traceback …`: the program went on without it. It may still be the only sign of a failure.
     rank = max(rank, _BY_RAY_DAEMON) if hit.by_ray_daemon or (raised is not None and raised.handled) else rank
     if all(strip_labels(place.text).level in ("DEBUG", "INFO", "WARNING") for place in (hit.start, hit.last)):
         rank = max(rank, _WARNED)
@@ -192,10 +192,10 @@ def _waits_before_end(found: Sequence[Candidate], evidence: Evidence) -> list[Ca
         return []
     phase = found[0].phase or evidence.phase or next(reversed(list(evidence.spans)), None)
     if phase is None or phase == "loop" or evidence.spans.get(phase, 0) < _STALLED:
-        return []  # The loop lasts as long as all steps: it does not tell how long the last one stood still.
+        return []  # The loop lasts for all steps, so its length does not show a stall.
     stood = evidence.wait_before_end
     if stood is None:
-        # What it waits for may be told a while before the end: `ray status` is asked again and again.
+        # What it waits for may be printed long before the end, as Ray's `cannot be scheduled` is.
         waits = [one for one in found if one.symptom is not None and one.symptom.kind == "stall" and not one.survived]
         return [replace(one, rank=0) for one in waits[:1]]
     if not may_have_ended_run(stood.first, evidence):
@@ -231,7 +231,7 @@ def _is_covered(one: Raised, hits: Sequence[Hit]) -> bool:
             if (
                 within
                 and hit.symptom.part == "cause"
-                and hit.symptom.kind != "notice"  # It says nothing of why: `the process group was not closed`.
+                and hit.symptom.kind != "notice"  # A notice is no cause: `the process group was not closed`.
                 and (place.file, place.speaker) == (one.place.file, one.place.speaker)
             ):
                 return True

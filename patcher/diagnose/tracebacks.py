@@ -239,7 +239,7 @@ class _TracebackReader:
             return True
         if not text.strip():
             return True
-        if text[0] in " \t" or FRAME.match(text):  # Pasted text may have lost what it was set in by.
+        if text[0] in " \t" or FRAME.match(text):  # Pasted text may have lost its indentation.
             if self._code is None and self._frames:
                 self._code = place
             if FRAME.match(text):

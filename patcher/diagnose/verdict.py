@@ -46,7 +46,7 @@ def diagnosis_of(
     ]
     found = candidates(evidence, hits)
     if not found:
-        # The rest of a traceback may be on its way into a log that is still being written.
+        # In a log that is still being written, the rest of a traceback may be to come.
         cut = _candidates_of_cut_traceback(evidence) if ended or silent is not False else []
         found = cut or _candidates_of_complaints(evidence, ended)
     stalls = _stalls(evidence, hits, found, silent) if silent is not False and not ended else []
@@ -148,7 +148,7 @@ def _stalls(
     signs = [one for one in found if one.symptom is not None and one.symptom.kind == "stall" and one.symptom.id in last]
     wait = evidence.wait
     if wait is not None and (saved := _SAVED.search(wait.last.text)) and int(saved["step"]) <= (evidence.step or 0):
-        wait = None  # verl tells a step after it has written its checkpoint: `step:20 - …` ends that wait.
+        wait = None  # verl prints `step:20 - …` after the checkpoint of step 20 is written, so that wait is over.
     if wait is not None and silent is None and wait.symptom.phase == ("rollout",):
         wait = wait if evidence.lines >= _PIECE or not _MOVES.search(wait.last.text) else None
     if wait is not None and wait.symptom.id not in {one.symptom.id for one in signs if one.symptom is not None}:
@@ -180,7 +180,7 @@ def _finding_of_candidate(one: Candidate, role: Role, context: FixContext) -> Fi
     complaint = one.symptom is None and (raised is None or (not raised.name and bool(raised.message)))
     explanation = explain(one.place, raised, context.versions, below, complaint) if role == "root" else None
     if explanation is not None and not unknown:
-        # A record says what is known of it; the exception adds only who asks for what.
+        # The record explains it; the exception adds only who asks for what.
         telling = explanation.parts is not None and explanation.parts.matter in TELLING_WITH_RECORD
         explanation = replace(explanation, remedy="", search="") if telling else None
     threads = _threads(one) if role == "root" else ()

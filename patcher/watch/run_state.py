@@ -148,11 +148,12 @@ def limits(profile: Profile, phase: Phase | None, steps: Sequence[float] = ()) -
             counts only while it is the only one.
     """
     usual = usual_seconds(profile, phase or "config")
+    still = STILL
     recent = (steps[1:] or steps)[-RECENT:]
     if phase == "loop" and recent:
         usual = (min(recent), max(recent))
-        return Limits(usual, max(FLOOR, FACTOR * usual[1]), max(STILL, FACTOR * usual[1]))
-    return Limits(usual, max(FLOOR, FACTOR * usual[1]), STILL)
+        still = max(STILL, FACTOR * usual[1])
+    return Limits(usual, max(FLOOR, FACTOR * usual[1]), still)
 
 
 _TIMES = re.compile(
@@ -294,11 +295,10 @@ class RunState:
                 self.steps.append(one.took)
             self._since = max(self._since, one.at)
         if self.phase != self._phase:
-            self._phase, self._since = (
-                self.phase,
-                max(self._since, self.milestones.begun.get(self.phase or "config", at)),
-            )
-            self._since = at if self.phase == "weight-sync" else self._since
+            self._phase = self.phase
+            begun = self.milestones.begun.get(self.phase or "config", at)
+            # Weights are transferred in each step, and the phase's first time is that of the first transfer.
+            self._since = at if self.phase == "weight-sync" else max(self._since, begun)
         return found
 
     def telling(self) -> list[str]:

@@ -211,8 +211,7 @@ def take_stacks(members: Members, order: Order, native: bool = False, bare: tupl
     program = None if "py-spy" in bare else find_py_spy([process.pid for process, _ in wanted[:8]], folders)
     deadline = time.monotonic() + BUDGET * (3 if native else 1)
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        for _ in pool.map(lambda pair: _stack(pair[0], pair[1], program, native, order, bare, deadline), wanted):
-            pass
+        list(pool.map(lambda pair: _stack(pair[0], pair[1], program, native, order, bare, deadline), wanted))
     left = [one for process, one in zip(found, facts) if start_of(process.pid) == process.start]
     _tie_together(left)
     pids = [one["pid"] for one in left]
