@@ -215,7 +215,9 @@ class LogAccumulator:
         found.lines += lines
         self._ends[name] = lines, last.offset + last.end - last.begin
         found.last = (*found.last, *_last_lines(last, name))[-LAST_LINES:]
-        any(self.run.last_time(place.text) for place in reversed(found.last))
+        for place in reversed(found.last):
+            if self.run.last_time(place.text):
+                break
 
     def evidence(self) -> Evidence:
         """The evidence of all that was taken."""
@@ -240,8 +242,7 @@ class LogAccumulator:
         hit.last, hit.count = place, hit.count + 1
         waited = self._wait_before_end
         if symptom.part == "end" and (waited is None or waited.first.offset < self.run.progress):
-            before = [one for one in line.around(_BEFORE, 0) if one.number < place.number]
-            self._wait_before_end = self._waits.found(before)
+            self._wait_before_end = self._waits.found(line.before(_BEFORE))
         if hit.since is None or hit.since.offset < self.run.progress or _is_source_line(hit.since, place):
             hit.since, hit.weight = place, sign.weight
             hit.phase = later_phase(self.run.phase, self._stages.get(line.offset))

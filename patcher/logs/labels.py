@@ -122,9 +122,11 @@ def time_of(text: str, year: int) -> float | None:
     for form in _FORMS:
         if found := form.search(head):
             fields = found.groupdict()
-            numbers = (int(fields[name]) for name in ("month", "day", "hour", "minute", "second"))
+            month, day, hour, minute, second = (
+                int(fields[name]) for name in ("month", "day", "hour", "minute", "second")
+            )
             try:
-                whole = datetime(int(fields.get("year") or year), *numbers)
+                whole = datetime(int(fields.get("year") or year), month, day, hour, minute, second)
             except ValueError:  # `2026-02-30` is no date.
                 continue
             return whole.timestamp() + float(f"0.{fields['part'] or 0}")

@@ -123,8 +123,7 @@ class Watcher:
         native: bool = False,
         is_over: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Args:
-        is_over: whether the log as it is now shows how the run ended."""
+        """`is_over`: returns whether the log as it is now shows how the run ended. `native`: as in `Machine.stacks`."""
         self.source = source
         self.machines = machines
         self.state = state
@@ -153,7 +152,7 @@ class Watcher:
         status = self.state.status(self.source.now())
         if end is not None:
             return Outcome(status, end)
-        if status.pace == "suspect" and (found := self._confirm_stall(status)) is not None:
+        if status.pace == "suspect" and (found := self._confirm_stall()) is not None:
             return found
         return Outcome(status, None, self.snapshot())
 
@@ -173,7 +172,7 @@ class Watcher:
             status = self.state.status(self.source.now())
             self._listener.time(self.source.now())
             if status.pace == "suspect" and time.monotonic() >= self._suspected_again:
-                found = self._confirm_stall(status)
+                found = self._confirm_stall()
                 if found is not None:
                     return found
             self._notify_of_pace(status)
@@ -185,7 +184,7 @@ class Watcher:
         locks = [lock for one in taken for lock in one.locks]
         return Snapshot(taken, group_processes(processes, locks), phase_of_processes(processes))
 
-    def _confirm_stall(self, status: RunStatus) -> Outcome | None:
+    def _confirm_stall(self) -> Outcome | None:
         """The stall and its stacks; None if the processes turn out to move or to work."""
         self._sample(gpus=True)
         status = self.state.status(self.source.now())
