@@ -23,8 +23,8 @@ from patcher.profiles.rendering import NAMES
 from patcher.worktree import files, hashing
 from patcher.worktree.digest_cache import DigestCache
 from patcher.worktree.hashing import Digest
+from patcher.worktree.layout import FOLDER
 
-OWN = ".uky-patch"
 HOST_OWN = frozenset(("git_ignore.py",))
 """Files in the tree's root that each host has its own of."""
 RUN_SCRIPTS = frozenset(NAMES) - HOST_OWN
@@ -218,7 +218,7 @@ class _Selection:
             return
         if path in HOST_OWN or (path in RUN_SCRIPTS and _is_rendered(place)):
             self._leave(path, phrase("each host has its own"), there.st_size)
-        elif any(part.startswith(OWN) for part in path.split("/")):
+        elif any(part.startswith(FOLDER) for part in path.split("/")):
             self._leave(path, phrase("notes of uky-patch"), there.st_size)
         elif stat.S_ISDIR(there.st_mode):
             self._leave_repository(path + "/")
@@ -284,7 +284,7 @@ def _ignored(top: Path, ignored: tuple[str, ...]) -> Iterator[LeftOut]:
     grouped: dict[str, list[str]] = {}
     for path in ignored:
         inner, name = os.path.split(path.rstrip("/"))
-        if not (path.startswith(OWN) or path in HOST_OWN):
+        if not (path.startswith(FOLDER) or path in HOST_OWN):
             grouped.setdefault(f"**/{name}/" if inner and path.endswith("/") else path, []).append(path)
     if (top / ".git").exists():
         yield LeftOut(".git", phrase("the history stays here"), _size(top / ".git", deadline))

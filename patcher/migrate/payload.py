@@ -28,6 +28,7 @@ from patcher.session.session import PlanTarget, Session
 from patcher.session.snapshot import TreeSnapshot, read_snapshot, record_file_names
 from patcher.session.tree_access import read_consistently
 from patcher.worktree.hashing import digest_of
+from patcher.worktree.layout import FOLDER, LEDGER, ORIGINALS
 from patcher.worktree.ledger import (
     NOTE,
     AppliedRecord,
@@ -40,7 +41,6 @@ from patcher.worktree.ledger import (
 )
 from patcher.worktree.manifest import Entry as ManifestEntry
 from patcher.worktree.manifest import Manifest
-from patcher.worktree.path_guard import FOLDER
 
 _LINKS = 16
 """How many symlinks one path may lead through; the kernel follows 40. More are a loop: a -> b -> a."""
@@ -224,12 +224,12 @@ def _with_plan(
         return items
     ledger = replace(ledger, records=_entries(ledger, versions, applied), basis={})
     ledger = with_folders(ledger, folders_of_made(ledger, items))
-    own = {f"{FOLDER}/.gitignore": b"*\n", f"{FOLDER}/ledger.json": dump(ledger)}
+    own = {f"{FOLDER}/.gitignore": b"*\n", LEDGER: dump(ledger)}
     for path, file in ledger.files.items():
         original = found.content(path) if found.sha256(path) == file.original else session.tree.original(file)
         if original is not None:
-            own[f"{FOLDER}/originals/{file.original}"] = original
-        own[f"{FOLDER}/originals/{file.original}{NOTE}"] = dump_note(file.original, ledger, Ledger())
+            own[f"{ORIGINALS}/{file.original}"] = original
+        own[f"{ORIGINALS}/{file.original}{NOTE}"] = dump_note(file.original, ledger, Ledger())
     return items | {path: _item_of(path, content, 0o644) for path, content in own.items()}
 
 

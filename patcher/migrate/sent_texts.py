@@ -20,7 +20,7 @@ from patcher.migrate.payload import Payload
 from patcher.worktree import files
 from patcher.worktree.hashing import digest_of
 from patcher.worktree.json_text import parse_json
-from patcher.worktree.path_guard import FOLDER
+from patcher.worktree.layout import FOLDER
 
 LARGEST = 4 << 20
 """Bytes of a file that is kept. Set by hand: what people edit is text."""

@@ -24,11 +24,11 @@ from patcher.remote.host import Host
 from patcher.remote.survey import Survey, survey_host
 from patcher.remote.tree_folder import open_tree_folder
 from patcher.session.session import Session
+from patcher.worktree.layout import LEDGER, ORIGINALS
 from patcher.worktree.ledger import NOTE
 from patcher.worktree.manifest import pack
 
-_LEDGER = ".uky-patch/ledger.json"
-_ORIGINALS = ".uky-patch/originals/"
+_ORIGINALS = ORIGINALS + "/"
 
 
 def verify_host(
@@ -101,7 +101,7 @@ def _checks(
 
 def _ledger_check(payload: Payload, found: Any, wrong: Mapping[str, Phrase], fix: Phrase) -> Check:
     wanted = None
-    if _LEDGER in payload.items:
+    if LEDGER in payload.items:
         wanted = sorted({name for file in payload.result.plan.files.values() for name in file.records})
     bad = {path: reason for path, reason in wrong.items() if path.startswith(_ORIGINALS)}
     if isinstance(found, dict):

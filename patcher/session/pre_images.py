@@ -17,7 +17,7 @@ from patcher.i18n.codec import decode
 from patcher.messages import english
 from patcher.packages.environment import verl_tree
 from patcher.tree.source import sha256_of
-from patcher.worktree.path_guard import FOLDER
+from patcher.worktree.layout import FOLDER
 from patcher.worktree.storage import Account
 
 if TYPE_CHECKING:

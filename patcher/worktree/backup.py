@@ -10,23 +10,18 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import stat
 import time
 
 from patcher.messages import Refusal, phrase
 from patcher.worktree import disk, files, hashing
-
-FOLDER = ".uky-patch-kept"
-"""The folder in the tree's root."""
-ASIDE = ".uky-patch/host/aside"
-"""Second names of what is going to be replaced; the folder gets its date when that is certain."""
+from patcher.worktree.layout import ASIDE, KEPT
 
 
 def make_folder(root: str | os.PathLike[str]) -> str:
     """Make the folder, which git ignores, and return its path. Raises OSError."""
-    folder = os.path.join(root, FOLDER)
+    folder = os.path.join(root, KEPT)
     disk.make_folder(folder)
     if disk.status(os.path.join(folder, ".gitignore")) is None:
         disk.create(os.path.join(folder, ".gitignore"), b"*\n")
@@ -43,9 +38,9 @@ def keep_copy(root: str | os.PathLike[str], path: str, content: bytes) -> str:
 
     Returns that file's path below the root. Raises OSError.
     """
-    name = path.replace("/", "__") + "." + hashlib.sha256(content).hexdigest()[:12]
+    name = path.replace("/", "__") + "." + hashing.digest_of(content)[:12]
     write(os.path.join(make_folder(root), name), content)
-    return FOLDER + "/" + name
+    return KEPT + "/" + name
 
 
 def move_aside(root: str | os.PathLike[str], place: str | os.PathLike[str]) -> None:
@@ -63,18 +58,18 @@ def dated(root: str) -> str:
     Raises:
         Refusal: something else than a folder stands where such folders are.
     """
-    base = os.path.join(root, FOLDER)
+    base = os.path.join(root, KEPT)
     found = disk.status(base)
     if found is not None and not stat.S_ISDIR(found.st_mode):
         cause = phrase("it must be a folder: what is replaced is kept there")
         advice = phrase("Remove it there, or give it another name.")
-        raise Refusal("kept", phrase("{path}: cannot be used", path=FOLDER), cause, advice)
+        raise Refusal("kept", phrase("{path}: cannot be used", path=KEPT), cause, advice)
     stamp = time.strftime("%Y-%m-%dT%H-%M-%SZ", time.gmtime())
     name, count = stamp, 1
     while disk.status(os.path.join(base, name)) is not None:
         count += 1
         name = f"{stamp}-{count}"
-    return FOLDER + "/" + name
+    return KEPT + "/" + name
 
 
 def link_aside(root: str, path: str) -> bool:

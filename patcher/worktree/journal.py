@@ -26,9 +26,10 @@ from patcher.messages import Refusal, message_of, phrase
 from patcher.worktree import disk, files
 from patcher.worktree.hashing import ABSENT, digest_of
 from patcher.worktree.json_text import parse_json
+from patcher.worktree.layout import FOLDER, JOURNAL
 from patcher.worktree.ledger import NOTE, is_digest
 from patcher.worktree.os_errors import refused
-from patcher.worktree.path_guard import FOLDER, resolve
+from patcher.worktree.path_guard import resolve
 from patcher.worktree.storage import Storage
 
 FORMAT = 3
@@ -101,7 +102,7 @@ def read(storage: Storage) -> Journal | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise refused(error, phrase("{path}: cannot be read", path=f"{FOLDER}/journal.json")) from error
+        raise refused(error, phrase("{path}: cannot be read", path=JOURNAL)) from error
     try:
         data = parse_json(content)
         if data["format"] not in (1, 2, FORMAT):
@@ -109,7 +110,7 @@ def read(storage: Storage) -> Journal | None:
                 "journal",
                 phrase(
                     "{path}: written by another uky-patch ({version})",
-                    path=f"{FOLDER}/journal.json",
+                    path=JOURNAL,
                     version=data.get("tool", phrase("of unknown version")),
                 ),
                 phrase("that run was interrupted, and only its own version knows how to end it"),
@@ -134,7 +135,7 @@ def read(storage: Storage) -> Journal | None:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise Refusal(
             "journal",
-            phrase("{path}: damaged", path=f"{FOLDER}/journal.json"),
+            phrase("{path}: damaged", path=JOURNAL),
             message_of(error),
             phrase(
                 "The files before and after are in {folder}/staged. Set the tree right by hand or with git, "

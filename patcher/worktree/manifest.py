@@ -1,4 +1,7 @@
-"""What a migration brought: each file with its digest. Kept on the host as `.uky-patch/host/manifest.json`."""
+"""What a migration brought: each file with its digest.
+
+On the host it is `.uky-patch/host/manifest.json`. It tells the next migration what it may replace without a question.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,9 @@ from typing import NamedTuple
 from patcher.messages import Refusal, phrase, why
 from patcher.worktree import files
 from patcher.worktree.json_text import parse_json
+from patcher.worktree.layout import MANIFEST
 
 FORMAT = 1
-PATH = ".uky-patch/host/manifest.json"
 
 
 class Entry(NamedTuple):
@@ -79,21 +82,21 @@ def unpack(content: bytes) -> Manifest:
 def read(root: str) -> Manifest | None:
     """The manifest of the last migration into `root`; None when there was none. Raises Refusal."""
     try:
-        return parse(files.read(os.path.join(root, PATH), files.DATA_BYTES))
+        return parse(files.read(os.path.join(root, MANIFEST), files.DATA_BYTES))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise Refusal("manifest", phrase("{path}: cannot be read", path=PATH), why(error)) from error
+        raise Refusal("manifest", phrase("{path}: cannot be read", path=MANIFEST), why(error)) from error
     except UnknownFormatError as error:
         cause = phrase("its format is {format}, and this uky-patch knows {known}", format=str(error), known=FORMAT)
         advice = phrase("Update uky-patch here: a newer one has been at work there.")
-        raise Refusal("manifest", phrase("{path}: cannot be read", path=PATH), cause, advice) from error
+        raise Refusal("manifest", phrase("{path}: cannot be read", path=MANIFEST), cause, advice) from error
     except ValueError as error:
         advice = phrase("Remove it there. Files are then compared by content, and what differs is moved aside.")
-        raise Refusal("manifest", phrase("{path}: damaged", path=PATH), advice=advice) from error
+        raise Refusal("manifest", phrase("{path}: damaged", path=MANIFEST), advice=advice) from error
 
 
 def save(root: str, manifest: Manifest) -> None:
     """Replace the manifest in one step."""
-    place = os.path.join(root, PATH)
+    place = os.path.join(root, MANIFEST)
     files.write_whole_file(place, render(manifest), draft=place + ".new")

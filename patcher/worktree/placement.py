@@ -19,13 +19,13 @@ import stat
 from typing import Any, Iterable, Iterator
 
 from patcher.messages import Refusal, phrase
-from patcher.worktree import backup, disk, files, locks, manifest, os_errors, path_guard
+from patcher.worktree import backup, disk, files, layout, locks, manifest, os_errors, path_guard
 from patcher.worktree.json_text import parse_json
 from patcher.worktree.manifest import Manifest
 
-JOURNAL = path_guard.HOST + "/journal.json"
-_NEXT = path_guard.HOST + "/manifest.next"
-_RESERVE = path_guard.HOST + "/reserve"
+_JOURNAL = layout.HOST + "/journal.json"
+_NEXT = layout.HOST + "/manifest.next"
+_RESERVE = layout.HOST + "/reserve"
 _ROOM = 8192
 """Bytes to hold free for each folder that gets entries. A guess: two blocks of 4 KiB, for a folder that grows."""
 _FORMAT = 1
@@ -42,7 +42,7 @@ def locked(root: str, *, wait: float) -> Iterator[None]:
         OSError: the file cannot be made.
     """
     try:
-        lock = locks.take(os.path.join(root, path_guard.FOLDER, "lock"), locks.signature("migrate"), wait=wait)
+        lock = locks.take(os.path.join(root, layout.LOCK), locks.signature("migrate"), wait=wait)
     except locks.LockUnsupportedError:
         yield
         return
@@ -81,7 +81,7 @@ def commit(root: str, put: list[str], keep: list[str], away: list[str], wanted: 
         disk.reserve(os.path.join(root, _RESERVE), _ROOM * (len(folders) + len(away) + 8))
         disk.create_anew(os.path.join(root, _NEXT), manifest.render(wanted))
         journal = {"format": _FORMAT, "kept": kept, "away": held + away, "new": new, "put": put}
-        place = os.path.join(root, JOURNAL)
+        place = os.path.join(root, _JOURNAL)
         files.write_whole_file(place, json.dumps(journal).encode("ascii"), draft=place + ".new")
     except BaseException:
         _roll_back(root, made)
@@ -95,7 +95,7 @@ def recover(root: str) -> bool:
 
     Returns whether there was anything to finish. Raises Refusal where it cannot be finished now.
     """
-    place = os.path.join(root, JOURNAL)
+    place = os.path.join(root, _JOURNAL)
     try:
         content = files.read(place, files.DATA_BYTES)
     except (FileNotFoundError, NotADirectoryError):
@@ -113,7 +113,7 @@ def recover(root: str) -> bool:
         known = False
     if not known:
         advice = phrase("Look at it there; if no newer uky-patch is in use, remove it and run the command again.")
-        raise Refusal("journal", phrase("{path}: cannot be understood", path=JOURNAL), advice=advice)
+        raise Refusal("journal", phrase("{path}: cannot be understood", path=_JOURNAL), advice=advice)
     _finish(root, journal)
     return True
 
@@ -129,7 +129,7 @@ def _finish(root: str, journal: dict[str, Any]) -> None:
             _move_folder(root, folder)
         room = _RoomMaker(root, kept)
         for path in journal["put"]:
-            incoming = os.path.join(root, path_guard.INCOMING, path)
+            incoming = os.path.join(root, layout.INCOMING, path)
             if disk.status(incoming) is not None:
                 room.make(path)
                 disk.move(incoming, os.path.join(root, path))
@@ -137,8 +137,8 @@ def _finish(root: str, journal: dict[str, Any]) -> None:
             disk.remove_bytecode(os.path.join(root, path))
         _remove_empty_folders(root, away)
         if disk.status(os.path.join(root, _NEXT)) is not None:
-            disk.move(os.path.join(root, _NEXT), os.path.join(root, manifest.PATH))
-        disk.remove(os.path.join(root, JOURNAL))
+            disk.move(os.path.join(root, _NEXT), os.path.join(root, layout.MANIFEST))
+        disk.remove(os.path.join(root, _JOURNAL))
     except OSError as error:
         raise _unfinished(error) from error
     try:
@@ -150,21 +150,21 @@ def _finish(root: str, journal: dict[str, Any]) -> None:
 
 def discard(root: str) -> None:
     """Remove what came in and was not put to use."""
-    for name in (path_guard.INCOMING, path_guard.PARTIAL):
+    for name in (layout.INCOMING, layout.PARTIAL):
         disk.remove_all(os.path.join(root, name))
 
 
 def _clear(root: str) -> None:
     """Remove what a run that was ended before its journal has left."""
-    for name in (_RESERVE, _NEXT, JOURNAL + ".new", manifest.PATH + ".new"):
+    for name in (_RESERVE, _NEXT, _JOURNAL + ".new", layout.MANIFEST + ".new"):
         if disk.status(os.path.join(root, name)) is not None:
             disk.remove(os.path.join(root, name))
-    disk.remove_all(os.path.join(root, backup.ASIDE))
+    disk.remove_all(os.path.join(root, layout.ASIDE))
 
 
 def _roll_back(root: str, made: list[str]) -> None:
     try:
-        disk.remove(os.path.join(root, JOURNAL))  # First: who finds it needs what is cleared next.
+        disk.remove(os.path.join(root, _JOURNAL))  # First: who finds it needs what is cleared next.
         _clear(root)
         for folder in reversed(made):
             disk.remove_folder_if_allowed(folder)
@@ -174,7 +174,7 @@ def _roll_back(root: str, made: list[str]) -> None:
 
 def _new_folders(root: str, put: set[str], folder: str = "") -> Iterator[str]:
     """The outermost folders that came in whole and are not in the tree in any form: they can be put there at once."""
-    incoming = os.path.join(root, path_guard.INCOMING)
+    incoming = os.path.join(root, layout.INCOMING)
     for name in disk.folders(os.path.join(incoming, folder)):
         path = folder + "/" + name if folder else name
         there = disk.status(os.path.join(root, path))
@@ -187,7 +187,7 @@ def _new_folders(root: str, put: set[str], folder: str = "") -> Iterator[str]:
 
 def _move_folder(root: str, folder: str) -> None:
     """Put a folder into the tree, if it is still to be put and nothing has come in its way: else file by file."""
-    incoming, place = os.path.join(root, path_guard.INCOMING, folder), os.path.join(root, folder)
+    incoming, place = os.path.join(root, layout.INCOMING, folder), os.path.join(root, folder)
     above = os.path.dirname(place)
     if disk.status(incoming) is not None and disk.status(place) is None and os.path.realpath(above) == above:
         try:

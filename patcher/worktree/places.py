@@ -10,6 +10,7 @@ import os
 import pwd
 
 from patcher.messages import Message, Refusal, phrase, why
+from patcher.worktree.layout import FOLDER, KEPT
 
 _SYSTEM = (
     "bin boot dev etc lib lib32 lib64 libx32 proc run sbin snap sys usr lost+found nix/store "
@@ -17,7 +18,8 @@ _SYSTEM = (
 )
 SYSTEM = tuple("/" + name for name in _SYSTEM.split())
 """Folders in which, at any depth, no tree of a user's has a place."""
-_PRIVATE = (".git", ".gnupg", ".ssh", ".uky-patch", ".uky-patch-kept")
+_PRIVATE = (".git", ".gnupg", ".ssh", FOLDER, KEPT)
+"""Names that no folder on the way to a tree may have."""
 _ADVICE = "Name a folder of its own for the tree, such as ~/verl or /data/you/verl."
 
 

@@ -18,6 +18,7 @@ from typing import Iterable, Mapping
 from patcher.messages import Message, Refusal, phrase
 from patcher.worktree import backup, disk, files
 from patcher.worktree.hashing import ABSENT, digest_of
+from patcher.worktree.layout import FOLDER, KEPT, LEDGER, ORIGINALS
 from patcher.worktree.ledger import (
     NOTE,
     AppliedRecord,
@@ -31,7 +32,7 @@ from patcher.worktree.ledger import (
     parse_note,
 )
 from patcher.worktree.os_errors import refused
-from patcher.worktree.path_guard import FOLDER, resolve
+from patcher.worktree.path_guard import resolve
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ class Storage:
             Refusal: it is of a newer format, or cannot be read.
         """
         content = self.ledger_content()
-        return Ledger() if content is None else parse(content, f"{FOLDER}/ledger.json")
+        return Ledger() if content is None else parse(content, LEDGER)
 
     def ledger_content(self) -> bytes | None:
         """The ledger's bytes, None when there is none."""
@@ -100,7 +101,7 @@ class Storage:
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            refusal = refused(error, phrase("{path}: cannot be read", path=f"{FOLDER}/ledger.json"))
+            refusal = refused(error, phrase("{path}: cannot be read", path=LEDGER))
             if error.errno == errno.ELOOP or isinstance(error, files.IrregularFileError):
                 raise DamagedLedgerError("ledger", refusal.title, refusal.cause, refusal.advice) from error
             raise refusal from error
@@ -116,7 +117,7 @@ class Storage:
         Raises:
             Refusal: it is missing or damaged.
         """
-        name = f"{FOLDER}/originals/{sha256}"
+        name = f"{ORIGINALS}/{sha256}"
         advice = phrase("Restore it from a copy of the tree, or take the file back with git.")
         try:
             content, _ = disk.read(self.originals / sha256)
@@ -174,7 +175,7 @@ class Storage:
         except OSError as error:
             title = phrase("{path}: the pre-images cannot be kept, so nothing was changed", path=self.folder)
             raise refused(error, title) from error
-        return f"{backup.FOLDER}/{name}"
+        return f"{KEPT}/{name}"
 
     def make(self) -> None:
         """Make the folder, and the folders in it, for a change. The caller holds the lock."""
@@ -315,12 +316,12 @@ def _missing(ledger: Ledger, names: set[str]) -> tuple[str, ...]:
 def _lost(damage: Message, unknown: tuple[str, ...]) -> Refusal:
     return Refusal(
         "ledger",
-        phrase("{path}: {damage}", path=f"{FOLDER}/ledger.json", damage=damage),
+        phrase("{path}: {damage}", path=LEDGER, damage=damage),
         phrase(
             "{count} {count:pre-image|pre-images} {count:is|are} in {folder}, "
             "and nothing else says of which files; nothing was changed",
             count=len(unknown),
-            folder=f"{FOLDER}/originals",
+            folder=ORIGINALS,
         ),
         phrase(
             "Restore the ledger from a copy. Or take the patched files back with git or pip, "

@@ -16,10 +16,11 @@ from patcher.messages import Message, Refusal, message_of, phrase
 from patcher.worktree import disk, journal, tree_lock
 from patcher.worktree.hashing import ABSENT, digest_of
 from patcher.worktree.journal import ChangedMeanwhileError, Journal, Recovery, Step
+from patcher.worktree.layout import LEDGER
 from patcher.worktree.ledger import NOTE, Ledger, dump, dump_note, folders_above, folders_of_made, with_folders
 from patcher.worktree.locks import Lock
 from patcher.worktree.os_errors import cause_and_advice, refused
-from patcher.worktree.path_guard import FOLDER, resolve
+from patcher.worktree.path_guard import resolve
 from patcher.worktree.storage import Account, Storage, account
 
 _MARGIN = 1 << 20
@@ -213,7 +214,7 @@ def commit(
     with transaction(tree, purpose, wait=wait, on_wait=lambda _: None) as under_way:
         found = under_way.ledger
         if (digest_of(dump(found)) if found else None) != expect_ledger:
-            raise _changed(f"{FOLDER}/ledger.json")
+            raise _changed(LEDGER)
         return under_way.commit(changes, ledger, originals=originals)
 
 

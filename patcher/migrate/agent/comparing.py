@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING, Any, Iterable
 
 from patcher.messages import Refusal, phrase
 from patcher.remote.agent.place import root as root_of
-from patcher.worktree import disk, hashing, manifest, os_errors, path_guard, placement
+from patcher.worktree import disk, hashing, layout, manifest, os_errors, path_guard, placement
 from patcher.worktree.digest_cache import DigestCache
 from patcher.worktree.manifest import Entry, Manifest
 
 if TYPE_CHECKING:
     from patcher.remote.agent.serving import Request
-
-LEDGER = path_guard.FOLDER + "/ledger.json"
-ORIGINALS = path_guard.FOLDER + "/originals"
 
 
 class Difference:
@@ -57,7 +54,7 @@ def compare(request: Request) -> dict[str, Any]:
     if locked:
         placement.recover(root)
     last = manifest.read(root)
-    cache = DigestCache(root, os.path.join(root, path_guard.DIGESTS))
+    cache = DigestCache(root, os.path.join(root, layout.DIGESTS))
     found = differ(root, wanted, last, known=cache)
     if locked and last is not None:
         cache.save()
@@ -75,7 +72,7 @@ def compare(request: Request) -> dict[str, Any]:
         "modes": [number[path] for path in found.modes],
         "retire": found.retire,
         "overwritten": [
-            path for path in found.overwritten if path not in known and not path.startswith(path_guard.FOLDER + "/")
+            path for path in found.overwritten if path not in known and not path.startswith(layout.FOLDER + "/")
         ],
         "same": found.same,
     }
@@ -203,9 +200,9 @@ def _retire(root: str, wanted: Manifest, before: dict[str, Entry], found: Differ
 
 def _notes(root: str, wanted: Manifest) -> set[str]:
     """The ledger and pre-images that are there of records which the payload does not have."""
-    there = {ORIGINALS + "/" + path for path in disk.files_below(os.path.join(root, ORIGINALS))}
-    if disk.status(os.path.join(root, LEDGER)) is not None:
-        there.add(LEDGER)
+    there = {layout.ORIGINALS + "/" + path for path in disk.files_below(os.path.join(root, layout.ORIGINALS))}
+    if disk.status(os.path.join(root, layout.LEDGER)) is not None:
+        there.add(layout.LEDGER)
     return {path for path in there if path not in wanted.files}
 
 
@@ -221,7 +218,7 @@ def _refuse_foreign(root: str, folders: list[str], going: set[str]) -> None:
 
 def _keeps_modes(root: str) -> bool:
     """Whether the file system keeps permission bits: our own folder was made for its owner alone."""
-    ours = disk.status(os.path.join(root, path_guard.HOST))
+    ours = disk.status(os.path.join(root, layout.HOST))
     return ours is None or ours.st_uid != os.geteuid() or not stat.S_IMODE(ours.st_mode) & 0o077
 
 
@@ -235,7 +232,7 @@ def _settle_down(root: str, wanted: Manifest | None) -> None:
     try:
         placement.discard(root)
         if wanted is not None:
-            disk.make_folders(os.path.join(root, path_guard.HOST), mode=0o700)
+            disk.make_folders(os.path.join(root, layout.HOST), mode=0o700)
             manifest.save(root, wanted)
     except OSError as error:
         raise os_errors.refusal(error, root, 0) from error

@@ -10,7 +10,7 @@ from patcher.messages import Refusal, phrase, why
 from patcher.migrate.agent.comparing import differ
 from patcher.remote.agent.place import OURS
 from patcher.remote.agent.place import root as root_of
-from patcher.worktree import backup, disk, files, manifest, path_guard
+from patcher.worktree import disk, files, layout, manifest, path_guard
 from patcher.worktree.json_text import parse_json
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ LARGEST = 8 << 20
 """Bytes of a file up to which it is read for a diff."""
 MOST_NEW = 2000
 """New files that are listed."""
-_PASSED_OVER = (path_guard.FOLDER, backup.FOLDER, ".git", "__pycache__")
+_PASSED_OVER = (layout.FOLDER, layout.KEPT, ".git", "__pycache__")
 _RENDERED = OURS + "/rendered.json"
 
 
@@ -39,7 +39,7 @@ def list_edits(request: Request) -> dict[str, Any]:
     found = differ(root, sent, sent)
     edits = []
     for path in found.send:
-        if not path.startswith(path_guard.FOLDER + "/"):
+        if not path.startswith(layout.FOLDER + "/"):
             how = "gone" if path in found.absent else _how(os.path.join(root, path), sent.files[path].link is not None)
             edits.append([path, how, sent.files[path].sha256])
     new = sorted(_new(root, sent, request.args.get("within", [])))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Iterator
 from patcher.jobs.agent import folder
 from patcher.messages import why
 from patcher.remote.agent.place import root as root_of
-from patcher.worktree import backup, disk
+from patcher.worktree import disk, layout
 
 if TYPE_CHECKING:
     from patcher.remote.agent.serving import Request
@@ -26,7 +26,7 @@ def list_stored(request: Request) -> dict[str, Any]:
 
 
 def _stored(root: str) -> Iterator[dict[str, Any]]:
-    base = os.path.join(root, backup.FOLDER)
+    base = os.path.join(root, layout.KEPT)
     for name in disk.names(base):
         if name != ".gitignore":
             yield _item("kept", base, name)
@@ -57,12 +57,12 @@ def remove_stored(request: Request) -> dict[str, Any]:
     for kind, name in request.args["names"]:
         if (kind, name) not in may_go:
             continue
-        base = os.path.join(root, backup.FOLDER) if kind == "kept" else folder.jobs_folder(root)
+        base = os.path.join(root, layout.KEPT) if kind == "kept" else folder.jobs_folder(root)
         try:
             disk.remove_all(os.path.join(base, name))
             done.append([kind, name])
         except OSError as error:
             left.append({"kind": kind, "name": name, "why": why(error)})
-    if disk.names(os.path.join(root, backup.FOLDER)) == [".gitignore"]:
-        disk.remove_all(os.path.join(root, backup.FOLDER))
+    if disk.names(os.path.join(root, layout.KEPT)) == [".gitignore"]:
+        disk.remove_all(os.path.join(root, layout.KEPT))
     return {"done": done, "left": left}

@@ -17,7 +17,7 @@ from patcher.migrate.agent import comparing
 from patcher.migrate.agent.comparing import Comparison
 from patcher.remote.agent.frames import MOST_BODY
 from patcher.remote.agent.place import root as root_of
-from patcher.worktree import disk, hashing, os_errors, path_guard, placement
+from patcher.worktree import disk, hashing, layout, os_errors, placement
 
 if TYPE_CHECKING:
     from patcher.remote.agent.serving import Request
@@ -38,14 +38,14 @@ def prepare(request: Request) -> dict[str, Any]:
     began = time.monotonic()
     root, comparison = root_of(request), _comparison(request)
     files = [path for path in comparison.difference.send if comparison.wanted.files[path].link is None]
-    incoming = os.path.join(root, path_guard.INCOMING)
+    incoming = os.path.join(root, layout.INCOMING)
     try:
         waiting = _waiting(incoming, files, comparison)
         _want_room(root, comparison, [path for path in files if path not in waiting])
-        disk.make_folders(os.path.join(root, path_guard.HOST), mode=0o700)
+        disk.make_folders(os.path.join(root, layout.HOST), mode=0o700)
         disk.make_folders(incoming)
-        disk.make_folders(os.path.join(root, path_guard.PARTIAL))
-        ignore = os.path.join(root, path_guard.FOLDER, ".gitignore")
+        disk.make_folders(os.path.join(root, layout.PARTIAL))
+        ignore = os.path.join(root, layout.FOLDER, ".gitignore")
         if disk.status(ignore) is None:
             disk.create(ignore, b"*\n")
     except OSError as error:
@@ -54,7 +54,7 @@ def prepare(request: Request) -> dict[str, Any]:
     return {
         "root": root,
         "incoming": incoming,
-        "partial": os.path.join(root, path_guard.PARTIAL),
+        "partial": os.path.join(root, layout.PARTIAL),
         "waiting": sorted(number[path] for path in waiting),
         "basis": any(path not in comparison.difference.absent for path in files),
         "rsync": installed_rsync() if request.args.get("rsync") else None,
@@ -75,7 +75,7 @@ def unpack(request: Request) -> dict[str, Any]:
                 if member.name not in awaited or not member.isreg():
                     raise Refusal("path", phrase("{path}: refused", path=ascii(member.name)))
                 content = archive.extractfile(member)
-                place = os.path.join(root, path_guard.INCOMING, member.name)
+                place = os.path.join(root, layout.INCOMING, member.name)
                 disk.make_folders(os.path.dirname(place))
                 offset = int(member.pax_headers.get("UKY.offset", "0"))
                 disk.append(place, offset, content.read() if content else b"")
@@ -103,7 +103,7 @@ def receive(request: Request) -> dict[str, Any]:
     """Check what came in and put it into the tree. Answers what was moved aside, and where to."""
     root, comparison = root_of(request), _comparison(request)
     try:
-        disk.make_folders(os.path.join(root, path_guard.HOST), mode=0o700)
+        disk.make_folders(os.path.join(root, layout.HOST), mode=0o700)
         with placement.locked(root, wait=_PATIENCE):
             placement.recover(root)
             return _receive(request, root, comparison)
@@ -121,7 +121,7 @@ def _receive(request: Request, root: str, comparison: Comparison) -> dict[str, A
     bad = _mismatches(root, sent, comparison)
     if bad:
         for path in bad:
-            disk.remove(os.path.join(root, path_guard.INCOMING, path))
+            disk.remove(os.path.join(root, layout.INCOMING, path))
         request.emit(mismatch=bad)
         paths = ", ".join(ascii(path) for path in bad[:_SHOWN]) + (", …" if len(bad) > _SHOWN else "")
         advice = phrase("Run the command again: it sends these files anew.")
@@ -161,7 +161,7 @@ def _waiting(incoming: str, files: list[str], comparison: Comparison) -> set[str
 
 
 def _mismatches(root: str, paths: list[str], comparison: Comparison) -> list[str]:
-    digests, _ = hashing.digests(os.path.join(root, path_guard.INCOMING), paths)
+    digests, _ = hashing.digests(os.path.join(root, layout.INCOMING), paths)
     wanted = comparison.wanted.files
     return [path for path in paths if path not in digests or digests[path].sha256 != wanted[path].sha256]
 
@@ -169,7 +169,7 @@ def _mismatches(root: str, paths: list[str], comparison: Comparison) -> list[str
 def _finish_incoming(root: str, path: str, comparison: Comparison, *, copied: bool) -> None:
     """Have the incoming file as it is to be, but for its place: links made, permission bits and owner set."""
     entry = comparison.wanted.files[path]
-    incoming, place = os.path.join(root, path_guard.INCOMING, path), os.path.join(root, path)
+    incoming, place = os.path.join(root, layout.INCOMING, path), os.path.join(root, path)
     if copied or entry.link is not None:
         disk.make_folders(os.path.dirname(incoming))
     if copied:
@@ -186,9 +186,10 @@ def _finish_incoming(root: str, path: str, comparison: Comparison, *, copied: bo
 
 def _unfinished_apply(root: str) -> list[str]:
     """What an `apply` that was killed there has left: its journal speaks of files that are replaced now."""
-    own = os.path.join(root, path_guard.FOLDER)
-    found = [path_guard.FOLDER + "/staged/" + path for path in disk.files_below(os.path.join(own, "staged"))]
-    return found + [path_guard.FOLDER + "/journal.json"] * (disk.status(os.path.join(own, "journal.json")) is not None)
+    found = [layout.STAGED + "/" + path for path in disk.files_below(os.path.join(root, layout.STAGED))]
+    if disk.status(os.path.join(root, layout.JOURNAL)) is not None:
+        found.append(layout.JOURNAL)
+    return found
 
 
 def _want_rights(root: str, put: list[str], away: list[str]) -> None:

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from patcher.messages import Message, phrase, why
 from patcher.remote.agent.place import root as root_of
-from patcher.worktree import files, hashing, manifest, path_guard
+from patcher.worktree import files, hashing, layout, manifest
 from patcher.worktree.digest_cache import DigestCache
 from patcher.worktree.json_text import parse_json
 
 if TYPE_CHECKING:
     from patcher.remote.agent.serving import Request
-
-_LEDGER = os.path.join(".uky-patch", "ledger.json")
 
 
 def verify(request: Request) -> dict[str, Any]:
@@ -37,7 +35,7 @@ def verify(request: Request) -> dict[str, Any]:
 
 def _wrong(root: str, wanted: dict[str, manifest.Entry], *, stamps: bool) -> dict[str, Message]:
     paths = [path for path, entry in wanted.items() if entry.link is None]
-    known = DigestCache(root, os.path.join(root, path_guard.DIGESTS))
+    known = DigestCache(root, os.path.join(root, layout.DIGESTS))
     found, failed = known.digests(paths) if stamps else hashing.digests(root, paths)
     wrong = {path: _missing(error) for path, error in failed.items()}
     for path, entry in wanted.items():
@@ -72,7 +70,7 @@ def _marks(root: str, path: str, word: str) -> dict[str, int]:
 
 def _ledger(root: str) -> Any:
     try:
-        return sorted(parse_json(files.read(os.path.join(root, _LEDGER), files.SOURCE_BYTES))["records"])
+        return sorted(parse_json(files.read(os.path.join(root, layout.LEDGER), files.SOURCE_BYTES))["records"])
     except FileNotFoundError:
         return None
     except OSError as error:
