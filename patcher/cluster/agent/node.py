@@ -37,8 +37,9 @@ from patcher.worktree.layout import FOLDER
 from patcher.worktree.ledger import Ledger, dump, parse
 from patcher.worktree.os_errors import refused
 from patcher.worktree.path_guard import resolve
+from patcher.worktree.reading import reading
 from patcher.worktree.storage import Storage
-from patcher.worktree.transaction import Change, reading, transaction
+from patcher.worktree.transaction import Change, transaction
 
 PACKAGES = ("verl", "recipe")
 """The packages of a fork that workers import: by their files two nodes' trees are compared."""
