@@ -60,9 +60,9 @@ _SETTINGS = (
 """Settings that override the user's own too."""
 _OPTIONS = ("--no-pager", *(part for setting in _SETTINGS for part in ("-c", setting)))
 _LINKED = ("objects", "refs", "packed-refs", "info", "shallow")
-"""What of the real repository our folder links to, also if it is not there yet: git creates it through the link."""
+"""What our folder links to in the real repository, also where that does not exist."""
 _LINKED_WHERE_THERE = ("logs", "reftable")
-"""Folders whose presence means something to git: `logs` that it keeps logs, `reftable` another form of references."""
+"""Folders that it links to only if they exist: an older repository has no `logs`, and few have a `reftable`."""
 _READ = ("HEAD", "commondir", "config.worktree", "info/sparse-checkout")
 """Small files that git reads in the folder of the work tree, and below in the repository's."""
 _READ_IN_COMMON = ("config", "shallow", "info/exclude", "info/attributes", "info/grafts", "objects/info/alternates")

@@ -182,7 +182,7 @@ def _scratch() -> Iterator[tuple[Path, dict[str, str]]]:
 
 def _write(place: Path, content: bytes, like: Path) -> None:
     place.parent.mkdir(parents=True, exist_ok=True)
-    place.unlink(missing_ok=True)  # A new inode: two versions of the same size and second look unchanged to git else.
+    place.unlink(missing_ok=True)  # For a new inode: git takes a file of the same size, time and inode for unchanged.
     place.write_bytes(content)
     place.chmod(0o755 if like.exists() and like.stat().st_mode & 0o100 else 0o644)
 

@@ -1,4 +1,4 @@
-"""Take in what the comparison found missing: make room, unpack, check each file, and only then change the tree."""
+"""Receive the files that the comparison found missing: collect them, check each, and only then change the tree."""
 
 from __future__ import annotations
 
@@ -23,17 +23,19 @@ if TYPE_CHECKING:
     from patcher.remote.agent.serving import Request
 
 _BLOCK = 4096
-"""Bytes that a file is rounded up to when room is counted: the block of most file systems."""
+"""Bytes that a file's size is rounded up to when the space is counted: the block size of most file systems."""
 _PATIENCE = 10.0
-"""Seconds that another command on the host may hold the tree. A guess: an apply takes two."""
+"""Seconds to wait for another command on this machine that holds the tree's lock. A guess: an apply takes two."""
 _SHOWN = 5
-"""Paths that an error names."""
+"""The most paths that an error names."""
 
 
 def prepare(request: Request) -> dict[str, Any]:
-    """Make the folder for what comes in. Answers which files are whole there already, and what rsync there is.
+    """Make the folder in which files are collected.
 
-    `seconds` is the time that this took here, so that the line's own can be computed.
+    Answers the paths that rsync needs; `waiting`: which files have arrived whole before, as indices into the manifest's
+    sorted paths; `basis`: whether the tree has older versions of some; `rsync`: its version, if asked for; `seconds`:
+    how long this took, so that the sender can compute the round trip.
     """
     began = time.monotonic()
     root, comparison = root_of(request), _comparison(request)
@@ -41,7 +43,7 @@ def prepare(request: Request) -> dict[str, Any]:
     incoming = os.path.join(root, layout.INCOMING)
     try:
         waiting = _waiting(incoming, files, comparison)
-        _want_room(root, comparison, [path for path in files if path not in waiting])
+        _require_room(root, comparison, [path for path in files if path not in waiting])
         disk.make_folders(os.path.join(root, layout.HOST), mode=0o700)
         disk.make_folders(incoming)
         disk.make_folders(os.path.join(root, layout.PARTIAL))
@@ -63,7 +65,7 @@ def prepare(request: Request) -> dict[str, Any]:
 
 
 def unpack(request: Request) -> dict[str, Any]:
-    """Body: a tar archive of files, or of pieces of them whose header says where they begin."""
+    """Unpack a tar archive, the body, into the folder. A piece of a file has its offset in the header UKY.offset."""
     import tarfile
 
     root, comparison = root_of(request), _comparison(request)
@@ -94,13 +96,17 @@ def _unpacked(packed: bytes) -> bytes:
 
 
 def discard(request: Request) -> dict[str, Any]:
-    """Clear what came in, because rsync found the disk full, or the quota used up. Refuses, and says so."""
+    """Remove what has arrived, as rsync found the disk full or the `quota` used up. Always raises Refusal."""
     number = errno.EDQUOT if request.args.get("quota") else errno.ENOSPC
     raise _refused(OSError(number, os.strerror(number)), root_of(request), _comparison(request))
 
 
 def receive(request: Request) -> dict[str, Any]:
-    """Check what came in and put it into the tree. Answers what was moved aside, and where to."""
+    """Check the files that have arrived and put them into the tree.
+
+    Answers `moved`, the paths of files that were moved aside, and `aside`, the folder that they were moved to. The tree
+    is compared again first, as somebody may have edited it during the transfer.
+    """
     root, comparison = root_of(request), _comparison(request)
     try:
         disk.make_folders(os.path.join(root, layout.HOST), mode=0o700)
@@ -132,7 +138,7 @@ def _receive(request: Request, root: str, comparison: Comparison) -> dict[str, A
             advice,
         )
     away = sorted({*found.retire, *_unfinished_apply(root)})
-    _want_rights(root, put, away)
+    _require_rights(root, put, away)
     for path in put:
         _finish_incoming(root, path, comparison, copied=path in set(found.modes))
     gone = set(away)
@@ -142,6 +148,7 @@ def _receive(request: Request, root: str, comparison: Comparison) -> dict[str, A
 
 
 def _comparison(request: Request) -> Comparison:
+    """The comparison that the request is about. Raises Refusal if it was made on another connection."""
     comparison = request.kept.get("comparison")
     if comparison is None or comparison.number != request.args["comparison"]:
         raise Refusal("forgotten", phrase("the comparison was made on another connection"))
@@ -149,7 +156,7 @@ def _comparison(request: Request) -> Comparison:
 
 
 def _waiting(incoming: str, files: list[str], comparison: Comparison) -> set[str]:
-    """Which files are whole in the folder for what comes in. What belongs to another transfer is removed."""
+    """Which files have arrived whole already. Files of another transfer are removed."""
     awaited, there = set(files), []
     for path in list(disk.files_below(incoming)):
         if path in awaited:
@@ -161,13 +168,17 @@ def _waiting(incoming: str, files: list[str], comparison: Comparison) -> set[str
 
 
 def _mismatches(root: str, paths: list[str], comparison: Comparison) -> list[str]:
+    """The paths whose file has not arrived, or with another digest."""
     digests, _ = hashing.digests(os.path.join(root, layout.INCOMING), paths)
     wanted = comparison.wanted.files
     return [path for path in paths if path not in digests or digests[path].sha256 != wanted[path].sha256]
 
 
 def _finish_incoming(root: str, path: str, comparison: Comparison, *, copied: bool) -> None:
-    """Have the incoming file as it is to be, but for its place: links made, permission bits and owner set."""
+    """Make the file in the folder ready for its rename: permission bits and owner set, symlinks made.
+
+    `copied`: only its permission bits differ, so nothing was sent; it is a copy of the tree's file.
+    """
     entry = comparison.wanted.files[path]
     incoming, place = os.path.join(root, layout.INCOMING, path), os.path.join(root, path)
     if copied or entry.link is not None:
@@ -185,15 +196,15 @@ def _finish_incoming(root: str, path: str, comparison: Comparison, *, copied: bo
 
 
 def _unfinished_apply(root: str) -> list[str]:
-    """What an `apply` that was killed there has left: its journal speaks of files that are replaced now."""
+    """The journal and staged files of an apply that was killed here: they are about files that are replaced now."""
     found = [layout.STAGED + "/" + path for path in disk.files_below(os.path.join(root, layout.STAGED))]
     if disk.status(os.path.join(root, layout.JOURNAL)) is not None:
         found.append(layout.JOURNAL)
     return found
 
 
-def _want_rights(root: str, put: list[str], away: list[str]) -> None:
-    """Raise PermissionError for a folder whose entries this user may not change."""
+def _require_rights(root: str, put: list[str], away: list[str]) -> None:
+    """Raise PermissionError for a folder in which this user may not make or remove files."""
     for folder in sorted({os.path.dirname(path) for path in put + away}):
         place = os.path.join(root, folder)
         if os.path.isdir(place) and not os.access(place, os.W_OK | os.X_OK):
@@ -201,10 +212,11 @@ def _want_rights(root: str, put: list[str], away: list[str]) -> None:
 
 
 def _needed(comparison: Comparison, paths: list[str]) -> int:
+    """The bytes that these files need on the disk, with some for the journal and folders."""
     return sum(-(-comparison.wanted.files[path].size // _BLOCK) * _BLOCK for path in paths) + 64 * _BLOCK
 
 
-def _want_room(root: str, comparison: Comparison, paths: list[str]) -> None:
+def _require_room(root: str, comparison: Comparison, paths: list[str]) -> None:
     room = disk.free_bytes(root)
     needed = _needed(comparison, paths)
     if room is not None and room < needed:
@@ -212,7 +224,7 @@ def _want_room(root: str, comparison: Comparison, paths: list[str]) -> None:
 
 
 def _refused(error: OSError, root: str, comparison: Comparison) -> Refusal:
-    """A full disk is given back the room of what came in."""
+    """The refusal for an error. If the disk is full, what has arrived is removed first, to free its space."""
     if os_errors.kind(error) in os_errors.FULL:
         try:
             placement.discard(root)
@@ -222,7 +234,7 @@ def _refused(error: OSError, root: str, comparison: Comparison) -> Refusal:
 
 
 def installed_rsync() -> str | None:
-    """Its version; None where there is none that says what it is."""
+    """The version of rsync on this machine; None if there is none, or it does not tell."""
     program = shutil.which("rsync")
     if program is None:
         return None

@@ -1,4 +1,4 @@
-"""Is the tree here the one that was sent? Hashes, marked lines, the ledger; reads only."""
+"""Check that the tree on this machine is the one that was sent: hashes, marked lines, the ledger. Reads only."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 def verify(request: Request) -> dict[str, Any]:
-    """Read every file of the manifest in the body again, and count the lines with the mark `word` in those of `marked`.
+    """Read every file of the manifest, the body, and count the lines that are marked with `word` in the files `marked`.
 
-    With `stamps` files that have not changed since they were read are not read again.
-    Answers `wrong`: why, by path; `marks`: lines by record, by path; `ledger`: the records that it names, None where
-    it is not there, or what is wrong with it.
+    With `stamps`, files whose size and times are as when they were last read are not read again. Answers `wrong`: the
+    reason by path; `marks`: the marked lines by record, by path; `ledger`: the ids of its records, None if there is no
+    ledger, or a message if it cannot be read.
     """
     root = root_of(request)
     wanted = manifest.unpack(request.body).files
@@ -80,7 +80,7 @@ def _ledger(root: str) -> Any:
 
 
 def marked_lines(text: str, word: str) -> dict[str, int]:
-    """How many lines carry each record's mark: `# WORD[record]`, or `# WORD[one, two]` for both."""
+    """How many lines each record has marked: with `# WORD[record]`, or `# WORD[one, two]` for both."""
     pattern = re.compile(rf"#[ \t]*{re.escape(word)}\[([^\]\r\n]*)\]", re.IGNORECASE)
     found: dict[str, int] = {}
     for line in text.splitlines():
