@@ -235,18 +235,21 @@ def make_folder(path: Place) -> None:
 def make_folders(path: str, made: list[str] | None = None, *, mode: int = 0o777) -> None:
     """Make a folder and those above it that are missing. The paths of new ones are added to `made`.
 
-    `mode` is for the last one. A symlink to a folder counts as a folder: the caller has checked where it leads.
+    `mode` is for the last one. Those that root makes belong to the owner of the folder above. A symlink to a folder
+    counts as a folder: the caller has checked where it leads.
     """
     if os.path.isdir(path):
         return
     make_folders(os.path.dirname(path), made)
     try:
         os.mkdir(path, mode)
-        if made is not None:
-            made.append(path)
     except FileExistsError:
         if not os.path.isdir(path):
             raise
+    else:
+        inherit_owner(path)
+        if made is not None:
+            made.append(path)
 
 
 def remove_folder(path: Place) -> bool:

@@ -172,7 +172,7 @@ def carry_out(
         if current == other and wanted == ABSENT:
             disk.remove(place)
         elif current == other:
-            _make_folders(place.parent)
+            disk.make_folders(str(place.parent))
             disk.replace(storage.staged / f"{number}.{side}", place)
         elif current != wanted:
             if strict:
@@ -285,13 +285,6 @@ def _carry_out_ledger(storage: Storage, journal: Journal, side: Side) -> None:
     elif current != wanted:
         content, _ = disk.read(storage.staged / f"ledger.{side}")
         files.write_whole_file(storage.ledger, content, draft=storage.staged / "ledger")
-
-
-def _make_folders(folder: Path) -> None:
-    """Make a folder and those above it that are missing; as root with the owner of the folder above each."""
-    if disk.status(folder) is None:
-        _make_folders(folder.parent)
-        disk.make_folder(folder)
 
 
 def _remove_empty(folders: Iterable[Path]) -> None:

@@ -57,6 +57,16 @@ def test_changes_are_told_apart_by_who_made_them(root: Path, there: Path) -> Non
     assert found.same == 1
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes files for others")
+def test_what_root_brings_into_a_users_tree_is_the_users(root: Path, there: Path) -> None:
+    write(there, {"verl/part/old.py": "o"})
+    for path in (there, *there.rglob("*")):
+        os.chown(path, 1234, 1234)
+    write(root, {"verl/new/deep/a.py": "1", "verl/part/new.py": "2", "verl/part/inner/b.py": "3"})
+    bring(root, there)
+    assert {path.stat().st_uid for path in (there / "verl").rglob("*")} == {1234}
+
+
 def test_without_a_manifest_all_that_differs_is_somebodys_work(root: Path, there: Path) -> None:
     write(there, {"verl/a.py": "theirs", "verl/b.py": "b", "verl/own.py": "o"})
     found = difference(root, there)

@@ -18,6 +18,7 @@ from patcher.migrate.agent.comparing import Comparison
 from patcher.remote.agent.frames import MOST_BODY
 from patcher.remote.agent.place import root as root_of
 from patcher.worktree import disk, hashing, layout, os_errors, placement
+from patcher.worktree.ledger import folders_above
 
 if TYPE_CHECKING:
     from patcher.remote.agent.serving import Request
@@ -141,6 +142,8 @@ def _receive(request: Request, root: str, comparison: Comparison) -> dict[str, A
     _require_rights(root, put, away)
     for path in put:
         _finish_incoming(root, path, comparison, copied=path in set(found.modes))
+    if os.geteuid() == 0:
+        _give_folders(root, put)
     gone = set(away)
     keep = [path for path in found.overwritten if path not in gone]
     kept = placement.commit(root, put, keep, away, comparison.wanted)
@@ -193,6 +196,13 @@ def _finish_incoming(root: str, path: str, comparison: Comparison, *, copied: bo
         like = disk.status(place) or os.stat(root)
         if (like.st_uid, like.st_gid) != (0, 0):
             disk.give(incoming, like.st_uid, like.st_gid)
+
+
+def _give_folders(root: str, put: list[str]) -> None:
+    """Give the folders that have arrived to the owner of the tree: new ones are put there as a whole. For root only."""
+    owner = os.stat(root)
+    for folder in {folder for path in put for folder in folders_above(path)}:
+        disk.give(os.path.join(root, layout.INCOMING, folder), owner.st_uid, owner.st_gid)
 
 
 def _unfinished_apply(root: str) -> list[str]:
