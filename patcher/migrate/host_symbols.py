@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
-from hashlib import sha256
+from functools import cached_property
 from pathlib import Path
 
 import patcher.analysis.symbols
@@ -24,6 +25,7 @@ from patcher.remote.connection import Connection
 from patcher.remote.sources import package_sources
 from patcher.terminal.progress import progress
 from patcher.worktree import files
+from patcher.worktree.hashing import digest_of
 from patcher.worktree.json_text import parse_json
 
 
@@ -69,8 +71,6 @@ class _Package:
         """`stamp`: the stamp that the sources will have; answers are cached under it. "": answers are not cached."""
         self._find = find
         self._answers = _KeptAnswers(stamp) if stamp else None
-        self._symbols: Symbols | None = None
-        self._found = False
         self._stamp = stamp
 
     @property
@@ -81,8 +81,6 @@ class _Package:
     def has(self, symbol: str) -> bool | None:
         if self._answers is not None and symbol in self._answers:
             return self._answers[symbol]
-        if not self._found:
-            self._find_sources()
         if self._symbols is None:
             return None
         answer = self._symbols.has(symbol)
@@ -90,14 +88,12 @@ class _Package:
             self._answers.learn(symbol, answer)
         return answer
 
-    def _find_sources(self) -> None:
-        self._found = True
+    @cached_property
+    def _symbols(self) -> Symbols | None:
         sources = self._find()
-        if sources is None:
-            return
-        self._symbols = Symbols(sources.folder)
-        if sources.stamp != self._stamp:  # Other sources than expected: the release could not be fetched.
-            self._answers = None
+        if sources is not None and sources.stamp != self._stamp:
+            self._answers = None  # Other sources than expected: the release could not be fetched.
+        return Symbols(sources.folder) if sources is not None else None
 
 
 def _package(module: str, there: Environment, here: Environment, connection: Connection | None) -> _Package:
@@ -141,33 +137,22 @@ def _on_host(installed: Installed, connection: Connection) -> _Sources | None:
     return _Sources(folder, folder.parent.name) if folder is not None else None
 
 
-class _KeptAnswers:
+class _KeptAnswers(dict[str, bool | None]):
     """The cached answers for the sources with this stamp."""
 
     def __init__(self, stamp: str) -> None:
-        key = sha256(f"{stamp}\n{_reader_stamp()}".encode()).hexdigest()[:24]
+        key = digest_of(f"{stamp}\n{_reader_stamp()}".encode())[:24]
         self._file = cache_root() / "answers" / f"{key}.json"
-        self._known: dict[str, bool | None] = {}
-        try:
+        with suppress(OSError, ValueError, AttributeError, TypeError, RecursionError):
             known = parse_json(files.read(self._file, files.SETTINGS_BYTES))
-            self._known = {symbol: answer for symbol, answer in known.items() if answer in (True, False, None)}
-        except (OSError, ValueError, AttributeError, TypeError, RecursionError):
-            pass
-
-    def __contains__(self, symbol: str) -> bool:
-        return symbol in self._known
-
-    def __getitem__(self, symbol: str) -> bool | None:
-        return self._known[symbol]
+            self.update((symbol, answer) for symbol, answer in known.items() if answer in (True, False, None))
 
     def learn(self, symbol: str, answer: bool | None) -> None:
         """Keep an answer. If the cache cannot be written, it is only slower next time."""
-        self._known[symbol] = answer
-        try:
+        self[symbol] = answer
+        with suppress(OSError):
             self._file.parent.mkdir(parents=True, exist_ok=True)
-            files.write_whole_file(self._file, json.dumps(self._known).encode())
-        except OSError:
-            pass
+            files.write_whole_file(self._file, json.dumps(self).encode())
 
 
 def _reader_stamp() -> str:

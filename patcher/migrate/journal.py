@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -19,6 +18,7 @@ from patcher.migrate.order import Step, StepName
 from patcher.secrets.redacting import Redactor
 from patcher.terminal.report_file import write_whole
 from patcher.worktree import files
+from patcher.worktree.hashing import digest_of
 from patcher.worktree.json_text import parse_json
 from patcher.worktree.ledger import now
 
@@ -102,5 +102,5 @@ class Journal:
 
 def journal_for(root: Path, host: str) -> Journal:
     """The journal for migrating the tree at `root` to the host with this name."""
-    key = hashlib.sha256(f"{root}\0{host}".encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    key = digest_of(f"{root}\0{host}".encode("utf-8", "surrogateescape"))[:16]
     return Journal(state_folder() / "migrations" / f"{key}.json")

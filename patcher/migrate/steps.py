@@ -6,7 +6,6 @@ UnreachableError, which mean that the connection is lost, `patcher.migrate.migra
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -35,6 +34,7 @@ from patcher.remote.environment import environment_of
 from patcher.remote.host import Host
 from patcher.remote.survey import Survey, TreeFolder, survey_host
 from patcher.session.session import Session
+from patcher.worktree.hashing import digest_of
 from patcher.worktree.ledger import now
 
 T = TypeVar("T")
@@ -397,4 +397,4 @@ def fingerprint_of(host: Host, survey: Survey, payload: Payload | None, rendered
             *(host.slurm.options if host.slurm is not None else ()),
         ],
     ]
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+    return digest_of(json.dumps(parts).encode())

@@ -182,15 +182,9 @@ class _Transfer:
             self._copy(files)
             return "copy"
         if self._connection.ssh is not None and sum(item.size for item in files) > LITTLE and self._rsync_fits():
-            return self._rsync(files, self._root(files[0]))
+            return self._rsync(files)
         self._tar(files)
         return "tar"
-
-    @staticmethod
-    def _root(item: Item) -> Path:
-        """The folder here that the paths of items start from."""
-        assert item.source is not None
-        return item.source.parents[item.path.count("/")]
 
     def _more(self, count: int) -> None:
         self._done = min(self._done + count, self.total)
@@ -226,9 +220,11 @@ class _Transfer:
             return True
         return False
 
-    def _rsync(self, files: Sequence[Item], root: Path) -> Way:
-        ssh = self._connection.ssh
+    def _rsync(self, files: Sequence[Item]) -> Way:
+        ssh, first = self._connection.ssh, files[0]
         assert ssh is not None
+        assert first.source is not None
+        root = first.source.parents[first.path.count("/")]  # The folder here that all paths start from.
         prepared = self._prepared
         basis = prepared["root"] if prepared["basis"] else None
         paths = rsync.Paths(root, prepared["incoming"], prepared["partial"], basis)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import TYPE_CHECKING, Any, Iterable
+from typing import TYPE_CHECKING, Any, Iterable, NamedTuple
 
 from patcher.messages import Refusal, phrase
 from patcher.remote.agent.place import root as root_of
@@ -32,15 +32,15 @@ class Difference:
         return not (self.send or self.retire or self.modes)
 
 
-class Comparison:
+class Comparison(NamedTuple):
     """What `compare` was given and has found, kept for `prepare` and `receive` on the same connection."""
 
-    def __init__(self, wanted: Manifest, last: Manifest | None, difference: Difference, number: int) -> None:
-        """`wanted` is the payload's manifest, `last` that of the last migration."""
-        self.wanted = wanted
-        self.last = last
-        self.difference = difference
-        self.number = number
+    wanted: Manifest
+    """Of the payload."""
+    last: Manifest | None
+    """Of the last migration."""
+    difference: Difference
+    number: int
 
 
 def compare(request: Request) -> dict[str, Any]:
@@ -152,6 +152,7 @@ class _Look:
     """Compares files and symlinks here with manifest entries. A file is read only if it has the size of an entry."""
 
     def __init__(self, root: str, before: dict[str, Entry], known: DigestCache | None = None) -> None:
+        """`before`: the entries of the last manifest."""
         self._known = known
         self._root = root
         self._before = before
