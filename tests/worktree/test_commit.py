@@ -11,9 +11,10 @@ import pytest
 
 from patcher.messages import Refusal
 from patcher.remote import agent_program
+from patcher.worktree.account import account
 from patcher.worktree.hashing import ABSENT, digest_of
 from patcher.worktree.ledger import AppliedRecord, Ledger, PatchedFile, dump
-from patcher.worktree.storage import Storage, account
+from patcher.worktree.storage import Storage
 from patcher.worktree.transaction import Change, commit
 
 OLD, NEW = b"VALUE = 1\n", b"VALUE = 2\n"

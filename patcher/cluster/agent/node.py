@@ -33,11 +33,13 @@ from patcher.remote.agent.variables import shown
 from patcher.worktree import disk, verl_tree
 from patcher.worktree.files import lies_in
 from patcher.worktree.hashing import ABSENT, digest_of, digests
+from patcher.worktree.layout import FOLDER
 from patcher.worktree.ledger import Ledger, dump, parse
 from patcher.worktree.os_errors import refused
-from patcher.worktree.path_guard import FOLDER, resolve
+from patcher.worktree.path_guard import resolve
+from patcher.worktree.reading import reading
 from patcher.worktree.storage import Storage
-from patcher.worktree.transaction import Change, reading, transaction
+from patcher.worktree.transaction import Change, transaction
 
 PACKAGES = ("verl", "recipe")
 """The packages of a fork that workers import: by their files two nodes' trees are compared."""
