@@ -25,7 +25,7 @@ from patcher.cluster.model import Node, Reply, failed_node, named, node_of, repl
 from patcher.errors import HostError, UsageError
 from patcher.i18n import phrase
 from patcher.remote.agent import frames
-from patcher.remote.agent_program import BOOTSTRAP, SENT, files_of, program_of, sources_of
+from patcher.remote.agent_program import BOOTSTRAP, SENT, program_of, sources_of
 from patcher.worktree.json_text import parse_json
 
 CLIENT = "ray://"
@@ -57,7 +57,7 @@ def program() -> bytes:
 
     The same tool gives the same bytes, so that Ray sends them to a node once.
     """
-    return program_of(sources_of(files_of(SENT_TO_NODES)), START)
+    return program_of(sources_of(SENT_TO_NODES), START)
 
 
 class Cluster:
