@@ -6,6 +6,7 @@ What cannot be found, or not in time, is reported as missing with the reason: a 
 from __future__ import annotations
 
 import os
+import pwd
 import queue
 import signal
 import subprocess
@@ -84,6 +85,14 @@ def _find(name: str, find: Callable[[], Any], answers: Any) -> None:
         answers.put((name, None, why(error), None))
     except Exception as bug:
         answers.put((name, None, None, bug))
+
+
+def user_name(number: int) -> str:
+    """The name of a user; the number itself where this machine has no name for it, as in a container."""
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return str(number)
 
 
 def run(command: list[str], seconds: float, variables: Mapping[str, str] | None = None) -> Output:

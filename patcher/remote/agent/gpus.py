@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import platform
-import pwd
 import re
 import shutil
 from typing import Any, Iterable, Mapping
 
 from patcher.messages import Message, phrase
 from patcher.remote.agent.environs import search
-from patcher.remote.agent.facts import Output, UnknownFact, run
+from patcher.remote.agent.facts import Output, UnknownFact, run, user_name
 from patcher.worktree import files
 
 SECONDS = 6.0
@@ -34,7 +33,7 @@ def processes() -> list[dict[str, Any]]:
     """Each process on a GPU, as `parse_processes` describes it, with its `user`: empty for one of another container."""
     found = parse_processes(_ask(f"--query-compute-apps={_APP_FIELDS}"))
     for process in found:
-        process["user"] = _user(process["pid"]) if process["name"] else ""
+        process["user"] = _user_of(process["pid"]) if process["name"] else ""
     return found
 
 
@@ -152,15 +151,11 @@ def _bytes(mebibytes: str) -> int | None:
     return number * _MIB if number is not None else None
 
 
-def _user(pid: int) -> str:
+def _user_of(pid: int) -> str:
     try:
-        uid = os.stat(f"/proc/{pid}").st_uid
+        return user_name(os.stat(f"/proc/{pid}").st_uid)
     except OSError:
         return ""
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return str(uid)
 
 
 def libcuda(environ: Mapping[str, str]) -> dict[str, Any]:

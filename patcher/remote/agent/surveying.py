@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import platform
-import pwd
 import re
 import resource
 import shutil
@@ -17,7 +16,7 @@ from typing import Any
 
 from patcher.messages import phrase
 from patcher.remote.agent import environs, gpus, interpreters, place, resources
-from patcher.remote.agent.facts import Fact, UnknownFact, gather, run
+from patcher.remote.agent.facts import Fact, UnknownFact, gather, run, user_name
 from patcher.remote.agent.serving import Request
 from patcher.remote.agent.setup import set_up
 from patcher.worktree import files, places
@@ -73,7 +72,7 @@ def survey(request: Request) -> dict[str, Any]:
     return {
         "at": at,
         "hostname": platform.node(),
-        "user": _user(),
+        "user": user_name(os.getuid()),
         "home": home,
         "python": {"executable": sys.executable, "version": platform.python_version()},
         "system": {"kernel": platform.release(), "machine": platform.machine(), "container": _container()},
@@ -126,10 +125,3 @@ def _container() -> str | None:
 def _soft_limit(limit: int) -> int | None:
     soft, _ = resource.getrlimit(limit)
     return None if soft == resource.RLIM_INFINITY else soft
-
-
-def _user() -> str:
-    try:
-        return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        return str(os.getuid())
