@@ -3,11 +3,12 @@ judged. `run` shows the steps from a script to a verdict.
 """
 
 from patcher.jobs.control import Stopped, all_jobs, look, running, save_working, script_of, start, stop, tail
-from patcher.jobs.follow_log import follow, report_problem, verdict_now
+from patcher.jobs.follow_log import JobListener, follow, verdict_now
 from patcher.jobs.job import Job, Kind, Usage, Verdict
 
 __all__ = [
     "Job",
+    "JobListener",
     "Kind",
     "Stopped",
     "Usage",
@@ -15,7 +16,6 @@ __all__ = [
     "all_jobs",
     "follow",
     "look",
-    "report_problem",
     "running",
     "save_working",
     "script_of",

@@ -188,31 +188,26 @@ def follow(
     reconnect: Callable[[], Connection],
     connection: Connection,
     job: Job,
+    listener: JobListener,
     *,
-    on_text: Callable[[str], object] | None = None,
-    on_milestone: Callable[[Milestone], object] = _nothing,
-    on_time: Callable[[float], object] = _nothing,
-    on_problem: Callable[[Phrase], object] = report_problem,
     on_end: Callable[[Connection, Verdict], object] | None = None,
-    offset: int | None = None,
+    offset: int = 0,
 ) -> Verdict:
     """Read the job's log until the job has ended, and judge it.
 
     Where the connection is cut, `reconnect` opens another with the tree open on it, and reading goes on at the byte
-    where it stopped. Without `on_text` the part of the log that is there already is searched on the host; with it the
-    log is read from the byte `offset` on. `on_text`, `on_milestone`, `on_time` and `on_problem` see `JobListener`.
-    `on_end` gets the verdict, and a connection on which it may ask more; it is called again where that is cut. An
-    interrupt leaves the job running: the verdict is then `running`.
+    where it stopped. For a listener to texts the log is read from the byte `offset` on; for any other one the part that
+    is there already is searched on the host. `on_end` gets the verdict, and a connection on which it may ask more; it
+    is called again where that is cut. An interrupt leaves the job running: the verdict is then `running`.
 
     Raises what `LastingConnection.do` raises, and RefusedError where the job is not there.
     """
     host = connection.host
-    reading = LogReader(job, host, JobListener(on_text, on_milestone, on_time, on_problem), offset or 0)
-    lasting = LastingConnection(
-        reconnect, connection, on_problem, back=f"uky-patch job attach {host.words} --id {job.id}"
-    )
+    reading = LogReader(job, host, listener, offset)
+    back = f"uky-patch job attach {host.words} --id {job.id}"
+    lasting = LastingConnection(reconnect, connection, listener.problem, back=back)
     try:
-        if on_text is None:
+        if listener.text is None:
             lasting.do(reading.search)
         verdict = lasting.do(lambda link: _with_last_words(link, reading.read(link)), lambda: reading.offset)
         if on_end is not None:

@@ -12,7 +12,6 @@ The steps:
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -23,9 +22,7 @@ from patcher.remote.environment import environment_of
 from patcher.remote.survey import survey_host
 
 if TYPE_CHECKING:
-    from patcher.i18n import Phrase
     from patcher.jobs import Job, Verdict
-    from patcher.logs.milestones import Milestone
     from patcher.remote.connection import Connection
     from patcher.remote.host import Host, Profile
     from patcher.remote.link import HostLink
@@ -81,15 +78,7 @@ def launch(session: Session, link: HostLink, wanted: RunRequest) -> Job:
         )
 
 
-def follow_and_keep(
-    link: HostLink,
-    job: Job,
-    on_milestone: Callable[[Milestone], object],
-    on_time: Callable[[float], object] = lambda _: None,
-    on_problem: Callable[[Phrase], object] = jobs.report_problem,
-    *,
-    keep: bool = True,
-) -> Verdict:
+def follow_and_keep(link: HostLink, job: Job, listener: jobs.JobListener, *, keep: bool = True) -> Verdict:
     """Follow a job to its end on the link's connection, and with `keep` keep the configuration of one that worked.
 
     Raises what `jobs.follow` raises.
@@ -99,15 +88,7 @@ def follow_and_keep(
         if verdict.kind == "ok" and keep:
             jobs.save_working(connection, verdict.job, {}, verdict)
 
-    return jobs.follow(
-        link.reconnect,
-        link.connection,
-        job,
-        on_milestone=on_milestone,
-        on_time=on_time,
-        on_problem=on_problem,
-        on_end=save,
-    )
+    return jobs.follow(link.reconnect, link.connection, job, listener, on_end=save)
 
 
 def _versions(session: Session, found: Survey) -> dict[str, str]:
