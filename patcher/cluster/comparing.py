@@ -160,17 +160,8 @@ def _joined(node: Node) -> Verdict:
     return verdict(f"node {node.name}", "warn", phrase("joined while the others were being asked"), nodes=(node.name,))
 
 
-_VARYING_WITH = (
-    "RAY_",
-    "SLURM_",
-    "NVIDIA_VISIBLE",
-    "CUDA_VISIBLE",
-    "LOCAL_",
-    "GROUP_",
-    "ROLE_",
-    "OMPI_COMM_WORLD_",
-)
-_VARYING = ("RANK", "NODE_RANK", "UKY_PATCH_JOB")
+_VARYING = ("RAY_", "SLURM_", "NVIDIA_VISIBLE", "CUDA_VISIBLE", "LOCAL_", "GROUP_", "ROLE_", "OMPI_COMM_WORLD_")
+_VARYING_NAMES = ("RANK", "NODE_RANK", "UKY_PATCH_JOB")
 """Variables that Ray or a launcher sets for each worker, so that they differ from node to node: by the beginnings of
 their names, and by their names."""
 _NONE = "–"
@@ -307,7 +298,7 @@ def _elsewhere(facts: Facts) -> str | None:
 
 def _variables(nodes: Sequence[Node]) -> Iterator[Verdict]:
     every = {name for node in nodes if node.facts is not None for name in node.facts.variables}
-    wanted = sorted(name for name in every if not name.startswith(_VARYING_WITH) and name not in _VARYING)
+    wanted = sorted(name for name in every if not name.startswith(_VARYING) and name not in _VARYING_NAMES)
     different = []
     for name in wanted:
         groups = grouped(nodes, partial(_variable, name=name))
