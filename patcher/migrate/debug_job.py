@@ -49,15 +49,9 @@ class DebugJob:
                 folder = jobs.save_working(connection, verdict.job, facts, verdict)
                 notes[:] = [phrase("what worked is kept in {folder}", folder=folder)]
 
-        verdict = jobs.follow(
-            self._link.reconnect,
-            self._link.connection,
-            job,
-            on_milestone=self._listeners.milestone,
-            on_time=self._listeners.time,
-            on_problem=self._listeners.problem,
-            on_end=keep,
-        )
+        told = self._listeners
+        listener = jobs.JobListener(milestone=told.milestone, time=told.time, problem=told.problem)
+        verdict = jobs.follow(self._link.reconnect, self._link.connection, job, listener, on_end=keep)
         self.state = verdict.as_json()
         if verdict.kind == "ok":
             return Outcome(None, verdict.detail, notes=tuple(notes))
