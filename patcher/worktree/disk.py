@@ -200,10 +200,10 @@ def remove(path: Place) -> None:
 
 
 def remove_bytecode(path: Place) -> None:
-    """Remove the bytecode of the Python file at `path`, such as `__pycache__/worker.cpython-311.opt-1.pyc`.
+    """Remove bytecode that Python would take for that of the Python file at `path`, though it is of an earlier text.
 
-    Python takes bytecode for current if the source has the same time, in whole seconds, and size. A file that is
-    replaced twice within a second may have both.
+    It is in a file such as `__pycache__/worker.cpython-311.opt-1.pyc`. What Python compiles anew anyway stays: some
+    forks have bytecode in git.
     """
     folder, name = os.path.split(os.fspath(path))
     if name.endswith(".py"):
@@ -213,8 +213,33 @@ def remove_bytecode(path: Place) -> None:
         except PermissionError:
             return  # Nor can this user's Python read it.
         for one in compiled:
-            if one.endswith(".pyc") and one.split(".")[0] == name[:-3]:
-                remove(os.path.join(cache, one))
+            compiled_file = os.path.join(cache, one)
+            if one.endswith(".pyc") and one.split(".")[0] == name[:-3] and _passes_for_current(compiled_file, path):
+                remove(compiled_file)
+
+
+def _passes_for_current(compiled: str, path: Place) -> bool:
+    """Whether Python would use bytecode without looking at what the source at `path` says, as PEP 552 has it.
+
+    The head of bytecode holds the source's time, in whole seconds, and size. A file that is replaced twice within a
+    second may have both. Bytecode with an unchecked hash is used whatever the source is. What is damaged, or has no
+    source, is of no use to anybody.
+    """
+    try:
+        fd = os.open(compiled, _READ)
+        try:
+            head = os.read(fd, 16)
+        finally:
+            os.close(fd)
+        source = os.stat(path)
+    except OSError:
+        return True
+    if len(head) < 16:
+        return True
+    flags, time, size = (int.from_bytes(head[at : at + 4], "little") for at in (4, 8, 12))
+    if flags & 1:
+        return not flags & 2
+    return (time, size) == (int(source.st_mtime) & 0xFFFFFFFF, source.st_size & 0xFFFFFFFF)
 
 
 def make_folder(path: Place) -> None:
