@@ -2,7 +2,8 @@
 
 Before the journal is written, replaced files get a second name (to be kept), and new folders are made. After it there
 are only renames, and each can be repeated. So a process that is killed leaves no half-written file, and the next
-command that opens the tree finishes the work. An apply has another journal (`patcher.worktree.journal`), because it can
+migration to this tree finishes the work (`recover`): before it compares, or before it receives. No other command looks
+for this journal. An apply has another journal (`patcher.worktree.journal`), because it can
 also be taken back.
 
 `.uky-patch/host/incoming/`     files that have arrived           `journal.json`    the commit under way
