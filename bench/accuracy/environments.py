@@ -51,8 +51,9 @@ ENVIRONMENTS = (
     Environment("transformers", "5.23.0", "installed"),
     *(Environment("ray", version, "installed") for version in ("2.43.0", "2.48.0", "2.55.1", "2.60.0")),
     *(Environment("numpy", version, "installed") for version in ("1.26.4", "2.0.2", "2.3.5", "2.4.6")),
+    *(Environment("torch", version, "installed") for version in ("2.6.0", "2.11.0", TORCH)),
 )
-_OF_BASE = {"vllm": BASE, "ray": "2.60.0", "numpy": "2.3.5"}
+_OF_BASE = {"vllm": BASE, "ray": "2.60.0", "numpy": "2.3.5", "torch": TORCH}
 """What the base environment itself has."""
 
 

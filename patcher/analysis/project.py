@@ -147,24 +147,25 @@ class Project:
         return self if self.variant_of is None else self.variant_of.origin
 
     def with_texts(self, texts: Mapping[str, str]) -> Project:
-        """The same tree with other texts in the place of some files; the same object again for the same texts."""
+        """The same tree with other texts in the place of some files; the same object again for the same texts.
+
+        What its jobs run is taken from this tree, so that many texts can be tried.
+        """
         # The same variant is asked for again and again while records are tried; its facts are kept with it.
         key = frozenset((file, hash(text)) for file, text in texts.items() if self.texts.get(file) != text)
         if not key:
             return self
         if key not in self._variants:
-            other = Project(
-                self.root,
-                {**self.texts, **texts},
-                self._known,
-                self.top,
-                self._words,
-                scope=self.scope,
-            )
-            other._contents, other._listed = self._contents, self._listed
+            other = self.rewritten(texts)
             other.variant_of = self
             self._variants[key] = other
         return self._variants[key]
+
+    def rewritten(self, texts: Mapping[str, str]) -> Project:
+        """The tree as if the texts were in its files. What its jobs run is found anew, which takes about a second."""
+        other = Project(self.root, {**self.texts, **texts}, self._known, self.top, self._words, scope=self.scope)
+        other._contents, other._listed = self._contents, self._listed
+        return other
 
     def files(self, mentioning: Iterable[str]) -> Iterator[str]:
         """Paths, relative and sorted, of the files whose text has one of the words."""

@@ -22,6 +22,7 @@ from patcher.i18n import Phrase, phrase
 from patcher.terminal.progress import progress
 
 if TYPE_CHECKING:
+    from patcher.analysis.project import Project
     from patcher.analysis.target import Target
     from patcher.session.config import Acceptance
     from patcher.session.session import Session
@@ -51,6 +52,7 @@ def compute(session: Session, request: CheckRequest) -> tuple[Check, bool]:
     unreadable = _unreadable(report)
     before, after = repaired.repairs.before, repaired.repairs.after
     in_baseline: tuple[Finding, ...] = ()
+    today = before
     if request.baseline and baseline is not None:
         today = check_pair(project, baseline, verl=verl, further=further)
         before, in_baseline = _without_baseline(before, today)
@@ -65,7 +67,13 @@ def compute(session: Session, request: CheckRequest) -> tuple[Check, bool]:
     if request.drafts is not None:
         from patcher.check.drafts.drafting import draft
 
-        drafted = draft(before, located, history, session, request.drafts, repaired.plan.texts)
+        def recheck(other: Project) -> Report:
+            found = check_pair(other, target, verl=verl, baseline=baseline, further=further)
+            if request.baseline and baseline is not None:
+                found, _ = _without_baseline(found, today)
+            return replace(_accept(found, session.config.accept)[0], broken=())
+
+        drafted = draft(before, located, history, session, request.drafts, repaired.plan.texts, recheck)
     # Uses are there to be judged on other releases, which nobody does with what is told or kept.
     before, after = replace(before, broken=()), replace(after, broken=())
     repaired = replace(repaired, repairs=replace(repaired.repairs, before=before, after=after))

@@ -80,9 +80,8 @@ class Pins:
     @property
     def undrafted(self) -> tuple[Finding, ...]:
         """The breaks that are left once the records and the drafts are applied."""
-        drafts = self.check.drafted.drafts if self.check is not None and self.check.drafted is not None else ()
-        repaired = {(one.file, one.line, one.symbol) for draft in drafts for one in draft.repairs}
-        return tuple(one for one in self.breaks if (one.file, one.line, one.symbol) not in repaired)
+        drafted = self.check.drafted if self.check is not None else None
+        return drafted.left.of("break") if drafted is not None else self.breaks
 
     @property
     def clean(self) -> bool:

@@ -140,7 +140,7 @@ class Workspace:
                 break
             absent |= more
             self._put_back(before, record.files)
-        kept = tuple(self._judged_by_use(result, before, record.files) for result in _with_a_place(kept))
+        kept = _with_a_place([self._judged_by_use(result, before, record.files) for result in kept])
         made = all(result.settled or excused(result) for result in kept) and any(result.landed for result in kept)
         if made:
             files = dict.fromkeys(result.edit.file for result in kept if result.landed)
@@ -219,7 +219,8 @@ def _with_a_place(results: Sequence[EditResult]) -> tuple[EditResult, ...]:
 
     def is_passed_over(result: EditResult) -> bool:
         every = isinstance(result.outcome, AnchorMissing) and result.edit.count is None
-        return (every or isinstance(result.outcome, Missing)) and type(result.edit) in settled
+        missing = (every or isinstance(result.outcome, Missing)) and not result.unused
+        return missing and type(result.edit) in settled
 
     return tuple(result for result in results if not is_passed_over(result))
 

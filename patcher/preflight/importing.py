@@ -10,14 +10,14 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from patcher.analysis.meaning import Program
 from patcher.analysis.severity.guards import guards_of
-from patcher.check.drafts.proof import replayed
+from patcher.check.drafts.proof import with_drafts
 from patcher.check.entries import open_project
 from patcher.check.pair import judge
 from patcher.check.targets import Against, AsInstalled, locate, target_of
@@ -89,15 +89,15 @@ def _repaired_texts(done: Pins, there: Session) -> dict[str, str]:
     """The texts, by path, that records and drafts change."""
     if done.check is None:
         return {}
-    texts = dict(done.check.repaired.plan.texts)
-    for draft in done.check.drafted.drafts if done.check.drafted is not None else ():
-        root, record = there.tree.root, draft.record
-        now = {
-            file: texts[file] if file in texts else files.read_text(root / file, files.SOURCE_BYTES)
-            for file in record.files
-        }
-        texts |= replayed(record, now, there.config.marker, frozenset(record.after)) or {}
-    return texts
+    drafts = done.check.drafted.drafts if done.check.drafted is not None else ()
+
+    def text_of(file: str) -> str | None:
+        with suppress(OSError):
+            return files.read_text(there.tree.root / file, files.SOURCE_BYTES)
+        return None
+
+    records = (one.record for one in drafts)
+    return with_drafts(records, done.check.repaired.plan.texts, text_of, there.config.marker)
 
 
 @contextmanager

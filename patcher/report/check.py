@@ -96,6 +96,7 @@ def check_json(done: Check) -> dict[str, Any]:
             {"id": one.id, "repairs": [{"file": f.file, "line": f.line, "symbol": f.symbol} for f in one.repairs]}
             for one in (done.drafted.drafts if done.drafted is not None else ())
         ],
+        "after_drafts": None if done.drafted is None else [finding_json(one) for one in done.drafted.left.findings],
         "notes": [str(note) for note in done.notes],
     }
 
@@ -209,7 +210,11 @@ def _rest(done: Check, everything: bool, tongue: Language, columns: int) -> Iter
     if done.drafted is not None:
         yield from _about_drafts(done.drafted, tongue)
     text = "Found: {before}. After apply: {after}."
-    yield phrase(text, before=tally(done.report, tongue), after=tally(done.after, tongue)).render(tongue)
+    counts = {"before": tally(done.report, tongue), "after": tally(done.after, tongue)}
+    if done.drafted is not None and done.drafted.drafts:
+        text = "Found: {before}. After apply: {after}. With the drafts too: {left}."
+        counts["left"] = tally(done.drafted.left, tongue)
+    yield phrase(text, **counts).render(tongue)
 
 
 def _steps(done: Check) -> Iterator[Phrase]:

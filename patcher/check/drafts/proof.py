@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -80,6 +80,17 @@ def replayed(
     if not done.made or not all(isinstance(result.outcome, Rewritten) for result in done.results):
         return None
     return dict(workspace.texts)
+
+
+def with_drafts(
+    records: Iterable[Record], patched: Mapping[str, str], text_of: Callable[[str], str | None], word: str
+) -> dict[str, str]:
+    """The texts of the files that drafts change, over those that records have changed. `text_of`: any other file's."""
+    texts = dict(patched)
+    for record in records:
+        now = {file: texts.get(file) or text_of(file) or "" for file in record.files}
+        texts |= replayed(record, now, word, frozenset(record.after)) or {}
+    return texts
 
 
 def _is_idle(record: Record, texts: Mapping[str, str], word: str) -> bool:
