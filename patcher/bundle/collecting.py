@@ -22,7 +22,7 @@ from patcher.bundle.contents import BundleOptions, Missing, Run, Section
 from patcher.bundle.excerpts import command_in, log_sections
 from patcher.bundle.pseudonyms import machine_of
 from patcher.diagnose.diagnose import diagnose_any
-from patcher.diagnose.log_files import LogOrHost, log_or_host, no_log_error
+from patcher.diagnose.log_argument import LogOrHost, log_or_host, no_log_error
 from patcher.errors import HostError, UkyError, UsageError, message_of
 from patcher.git.checkout import checkout
 from patcher.homes import home

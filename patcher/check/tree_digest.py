@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from patcher.worktree import files, verl_tree
-from patcher.worktree.path_guard import FOLDER
+from patcher.worktree.layout import FOLDER
 
 _MOST_ENTRIES = 50_000
 """Files and folders of a tree that are looked at. Checkouts of verl have 1,000 to 5,000; above this nothing is kept."""

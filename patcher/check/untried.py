@@ -78,12 +78,12 @@ def untried(session: Session) -> Untried | None:
         return None
     # A fork with records of its own for this release knows what it does; it hears of breaks alone, and waits for no
     # transfer.
-    own = any(_is_for_release(record, verl) for record in session.records)
+    own = why.between or any(_is_for_release(record, verl) for record in session.records)
     if own and not _is_at_hand(environment.packages.get("vllm")):
         return None
     found = _checked(session, why.text, vllm)
-    # Breaks are always shown. Without breaks the message would only repeat what the matrix says of the pair, or what a
-    # fork with records of its own knows.
+    # Breaks are always shown. Without breaks the message would only repeat what the matrix says of the pair or of the
+    # releases around it, or what a fork with records of its own knows.
     breaks = found.found is not None and found.found["break"] > 0
     worth_a_message = breaks or not (own or (why.is_pair and found.found is not None))
     return found if worth_a_message else None
@@ -111,6 +111,8 @@ class _Why:
     text: Phrase
     is_pair: bool = False
     """Both releases are in the matrix, and their pair is left broken there."""
+    between: bool = False
+    """The tree is no release, and on those around it nothing is left: its own edits may still break."""
 
 
 def _why(known: Tried, verl: str | None, vllm: str | None) -> _Why | None:
@@ -128,6 +130,9 @@ def _why(known: Tried, verl: str | None, vllm: str | None) -> _Why | None:
         if not all(known.works.get((column, first)) for first, _ in spans):
             left = "records leave breaks in verl {verl} on vllm {vllm}"
             return _Why(phrase(left, verl=column, vllm=vllm), is_pair=True)
+    if verl is not None and verl.partition("+")[0] not in known.verl:
+        text = phrase("verl {verl} is none of the releases that records were tried on", verl=verl)
+        return _Why(text, between=True)
     return None
 
 

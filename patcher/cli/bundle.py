@@ -54,7 +54,7 @@ def command(
     from patcher.bundle.contents import BundleOptions
     from patcher.bundle.sealing import cannot_be_put_together, sealed
     from patcher.cli.confirm import confirmed
-    from patcher.diagnose.log_files import explain_unknown_host
+    from patcher.diagnose.log_argument import explain_unknown_host
     from patcher.i18n import phrase
     from patcher.report.bundle import bundle_listing, bundle_report, report_sections
     from patcher.terminal.document import print_report

@@ -38,7 +38,7 @@ def command(
     standard input. HOST has a job of this tree, "here" included: its log is fetched.
     """
     from patcher.diagnose.diagnose import diagnose
-    from patcher.diagnose.log_files import explain_unknown_host, log_or_host
+    from patcher.diagnose.log_argument import explain_unknown_host, log_or_host
     from patcher.jobs.job_log import diagnose_job
     from patcher.report.diagnose import diagnosis_report
     from patcher.report.jobs import job_json

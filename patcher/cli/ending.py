@@ -94,9 +94,11 @@ def unexpected(error: BaseException) -> int:
             return ExitCode.BUG
         tell(found)
         if asks_for_json(sys.argv[1:]) and sys.stdout is not None:
+            from patcher.secrets.redacting import here
             from patcher.terminal.answers import encoded
 
-            sys.stdout.write(encoded(error_report(found)))
+            # This is outside of a command, where nothing has put itself before standard output yet.
+            sys.stdout.write(here().text(encoded(error_report(found))))
             sys.stdout.flush()
         return found.exit_code
     except BaseException:

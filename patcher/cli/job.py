@@ -68,7 +68,7 @@ def logs(session: Session, /, host: str, job: str | None, follow: bool, lines: i
         on_text(text)
         verdict = None
         if follow:
-            verdict = jobs.follow(link.reconnect, connection, found, on_text=on_text, offset=offset)
+            verdict = jobs.follow(link.reconnect, connection, found, jobs.JobListener(text=on_text), offset=offset)
             print_report(followed_report(machine, verdict))
         if last is not None:
             print_report(log_report(machine, found, last.text, verdict))
@@ -95,7 +95,8 @@ def attach(session: Session, /, host: str, job: str | None, **given: Any) -> int
         found, _ = jobs.look(link.open()[0], job)
         print_report(started_report(machine, found))
         live = Live()
-        verdict = follow_and_keep(link, found, live.milestone, live.time, live.problem, keep=not found.over)
+        listener = jobs.JobListener(milestone=live.milestone, time=live.time, problem=live.problem)
+        verdict = follow_and_keep(link, found, listener, keep=not found.over)
         live.end()
     why = why_failed(session, machine, verdict)
     print_report(verdict_report(machine, verdict, session.output, why))

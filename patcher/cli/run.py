@@ -44,6 +44,7 @@ def command(
 
     Hydra overrides come after --.
     """
+    from patcher.jobs import JobListener
     from patcher.jobs.job_log import why_failed
     from patcher.jobs.run import RunRequest, follow_and_keep, launch
     from patcher.remote.link import linked
@@ -63,7 +64,8 @@ def command(
             print_report(job_report(host, job, session.output))
             return ExitCode.CLEAN
         live = Live()
-        verdict = follow_and_keep(link, job, live.milestone, live.time, live.problem)
+        listener = JobListener(milestone=live.milestone, time=live.time, problem=live.problem)
+        verdict = follow_and_keep(link, job, listener)
         live.end()
     why = why_failed(session, host, verdict)
     print_report(verdict_report(host, verdict, session.output, why))

@@ -64,7 +64,7 @@ def command(
     from contextlib import ExitStack
 
     from patcher.cli.diagnose import write_page
-    from patcher.diagnose.log_files import explain_unknown_host, log_or_host
+    from patcher.diagnose.log_argument import explain_unknown_host, log_or_host
     from patcher.diagnose.log_stream import STANDARD_INPUT
     from patcher.report.watch import exit_code, watch_report
     from patcher.terminal.document import print_report

@@ -1,1 +1,1 @@
-"""Every node of a Ray cluster: one task a node, pinned, that carries the tool along."""
+"""Verify, apply and watch on every node of a Ray cluster, by tasks of Ray; nothing is installed there."""

@@ -1,4 +1,7 @@
-"""What the nodes say, held against each other: one check for each thing that should be alike, the odd ones named."""
+"""Compare what the nodes of a cluster say of themselves: one check for each thing that should be alike on all.
+
+A failed check names the nodes that differ from the largest group. Nobody says which group is right.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import PurePath
 from statistics import median
 from typing import Generic, TypeVar
@@ -15,12 +19,15 @@ from patcher.cluster.model import Facts, Node
 from patcher.i18n import NOTHING, Phrase, Phrases, phrase
 
 LEVEL = "nodes"
+"""The level of these checks, beside those of the preflight."""
 NAMED = 3
-"""Things of a kind that are named; of the others only the number is shown."""
+"""How many nodes or files are named; of the others only the number is shown. A guess at what fits on a line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
+    """A check, and the nodes that it is about."""
+
     check: Check
     nodes: tuple[str, ...] = ()
     """Names of the nodes that do not meet it."""
@@ -34,18 +41,19 @@ def verdict(
     *,
     nodes: Iterable[str] = (),
 ) -> Verdict:
+    """A verdict of this level. `fix` says what to do; `nodes` are the names of those that do not meet the check."""
     return Verdict(Check(name, LEVEL, status, 0.0, detail, fix), tuple(nodes))
 
 
 def names(nodes: Sequence[Node], of: int) -> Phrase | str:
-    """Which these are of so many."""
+    """The names of these nodes; `all 8 nodes` where they are all `of` the cluster."""
     if len(nodes) == of > 1:
         return phrase("all {count} nodes", count=of)
     return some([node.name for node in nodes])
 
 
 def some(things: Sequence[str]) -> Phrase | str:
-    """The first of them, and how many more there are."""
+    """`a, b, c and 5 more`."""
     if len(things) <= NAMED + 1:
         return ", ".join(things)
     return phrase("{some} and {count} more", some=", ".join(things[:NAMED]), count=len(things) - NAMED)
@@ -56,17 +64,18 @@ T = TypeVar("T", bound=Hashable)
 
 @dataclass(frozen=True, slots=True)
 class Groups(Generic[T]):
-    """Nodes by what they have: the largest group first, of equal ones the head's."""
+    """Nodes by a value that they have: the largest group first, of equal ones that with the cluster's head."""
 
     groups: tuple[tuple[T, tuple[Node, ...]], ...]
 
     @property
     def usual(self) -> T:
-        """What most have. Raises IndexError where there are no nodes."""
+        """The value that most have. Raises IndexError where there are no nodes."""
         return self.groups[0][0]
 
     @property
     def odd(self) -> tuple[tuple[T, tuple[Node, ...]], ...]:
+        """The groups with another value."""
         return self.groups[1:]
 
     @property
@@ -75,13 +84,20 @@ class Groups(Generic[T]):
 
 
 def grouped(nodes: Sequence[Node], of: Callable[[Facts], T]) -> Groups[T]:
-    """Nodes that answered, by what `of` says of their facts."""
+    """The nodes that answered, grouped by what `of` gives for their facts."""
     found: dict[T, list[Node]] = {}
     for node in nodes:
         if node.facts is not None:
             found.setdefault(of(node.facts), []).append(node)
     in_order = sorted(found.items(), key=lambda item: (-len(item[1]), not any(node.head for node in item[1])))
     return Groups(tuple((value, tuple(group)) for value, group in in_order))
+
+
+def _by_group(
+    groups: Iterable[tuple[T, tuple[Node, ...]]], of: int, shown: Callable[[T], Phrase | str]
+) -> tuple[Phrase, ...]:
+    """`n1, n2: 0.20.2` for each group: its nodes, `of` so many in all, and its value as `shown` writes it."""
+    return tuple(phrase("{nodes}: {files}", nodes=names(group, of), files=shown(value)) for value, group in groups)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +111,7 @@ class Comparison:
         return tuple(one.check for one in self.verdicts)
 
     def odd(self) -> Mapping[str, tuple[str, ...]]:
-        """The names of the checks that are not met, by the node that they name; with the level where it is another."""
+        """By node, the names of the checks that it does not meet; `LEVEL: NAME` for one of another level than ours."""
         found: dict[str, tuple[str, ...]] = {}
         for one in self.verdicts:
             check = one.check
@@ -106,7 +122,10 @@ class Comparison:
 
 
 def compare(nodes: Sequence[Node], address: str) -> Comparison:
-    """Nodes that did not answer or have no tree are reported first; the others are compared with each other."""
+    """Compare the nodes of the cluster at `address`, which is part of commands that are proposed.
+
+    Nodes that did not answer or have no tree are reported first; only the others are compared with each other.
+    """
     there = [node for node in nodes if node.facts is not None]
     with_tree = [node for node in there if node.facts is not None and not node.facts.error]
     return Comparison(
@@ -120,6 +139,7 @@ def compare(nodes: Sequence[Node], address: str) -> Comparison:
 
 
 def _alone(node: Node) -> Verdict:
+    """Why a node is not compared."""
     detail: Phrase | Phrases | str
     fix: Phrase | Phrases | str = NOTHING
     match node.state:
@@ -140,14 +160,16 @@ def _joined(node: Node) -> Verdict:
     return verdict(f"node {node.name}", "warn", phrase("joined while the others were being asked"), nodes=(node.name,))
 
 
-VARYING = ("RAY_", "SLURM_", "NVIDIA_VISIBLE", "CUDA_VISIBLE", "LOCAL_", "GROUP_", "ROLE_", "OMPI_COMM_WORLD_")
-"""What the names of variables begin with that Ray or a launcher sets for each worker."""
-_VARYING = ("RANK", "NODE_RANK", "UKY_PATCH_JOB")
-_NO_VERSION = "–"
+_VARYING = ("RAY_", "SLURM_", "NVIDIA_VISIBLE", "CUDA_VISIBLE", "LOCAL_", "GROUP_", "ROLE_", "OMPI_COMM_WORLD_")
+_VARYING_NAMES = ("RANK", "NODE_RANK", "UKY_PATCH_JOB")
+"""Variables that Ray or a launcher sets for each worker, so that they differ from node to node: by the beginnings of
+their names, and by their names."""
+_NONE = "–"
+"""Stands for a package that is not installed, and for no GPU."""
 
 
 def _of_software(nodes: Sequence[Node], address: str) -> Iterator[Verdict]:
-    """Of nodes with a tree; `address` is the cluster's."""
+    """Verdicts on trees, records, packages and variables, for nodes with a tree."""
     if nodes:
         yield _trees(nodes, address)
         yield from _records(nodes, address)
@@ -158,7 +180,7 @@ def _of_software(nodes: Sequence[Node], address: str) -> Iterator[Verdict]:
 
 
 def tree_digest(facts: Facts) -> str:
-    """One digest over the files of a tree, 12 hexadecimal digits."""
+    """One digest over the files of a tree, of 12 hexadecimal digits: short enough to be compared by eye."""
     return hashlib.sha256(repr(sorted(facts.files.items())).encode()).hexdigest()[:12]
 
 
@@ -169,32 +191,26 @@ def _trees(nodes: Sequence[Node], address: str) -> Verdict:
         return verdict("tree", "ok", same)
     usual = groups.groups[0][1]
     assert usual[0].facts is not None
-    differences = [
-        phrase(
-            "{nodes}: {files}", nodes=names(group, len(nodes)), files=some(_differing(usual[0].facts.files, group[0]))
-        )
-        for _, group in groups.odd
-    ]
+    differing = [(tuple(_differing(usual[0].facts.files, group[0])), group) for _, group in groups.odd]
     most = phrase("{count} {count:node|nodes} {count:has|have} {digest}", count=len(usual), digest=groups.usual)
     fix = phrase("send them the same tree with rsync -a, then: uky-patch apply --ray {address}", address=address)
-    return verdict("tree", "fail", Phrases((*differences, most)), fix, nodes=groups.odd_names)
+    detail = Phrases((*_by_group(differing, len(nodes), some), most))
+    return verdict("tree", "fail", detail, fix, nodes=groups.odd_names)
 
 
 def _differing(usual: Mapping[str, str], node: Node) -> list[str]:
+    """The files that a node has otherwise than usual, or that only one of them has."""
     assert node.facts is not None
     found = node.facts.files
     return sorted(path for path in usual.keys() | found.keys() if usual.get(path) != found.get(path))
 
 
 def _records(nodes: Sequence[Node], address: str) -> Iterator[Verdict]:
-    """What is still to be applied; and outcomes that differ, as versions or trees do."""
+    """Records that are still to be applied somewhere; else whether the same ones hold on all nodes."""
     pending = [node for node in nodes if node.facts is not None and node.facts.pending]
     if pending:
         groups = grouped(pending, lambda facts: facts.pending)
-        differences = [
-            phrase("{nodes}: {files}", nodes=names(group, len(nodes)), files=some(ids)) for ids, group in groups.groups
-        ]
-        detail = phrase("not applied on {what}", what=Phrases(tuple(differences)))
+        detail = phrase("not applied on {what}", what=Phrases(_by_group(groups.groups, len(nodes), some)))
         yield verdict(
             "records", "fail", detail, f"uky-patch apply --ray {address}", nodes=[one.name for one in pending]
         )
@@ -212,11 +228,14 @@ def _records(nodes: Sequence[Node], address: str) -> Iterator[Verdict]:
 
 
 def _holding(facts: Facts) -> tuple[str, ...]:
+    """The records that are needed on a node; none of them is pending where this is asked."""
     return tuple(sorted(name for name, kind in facts.records.items() if kind != "not-needed"))
 
 
 def _node_checks(nodes: Sequence[Node]) -> Iterator[Verdict]:
-    """Each check that does not hold somewhere, once, with where; pending records have been reported."""
+    """Each check of the nodes' own levels that fails somewhere, once, with the nodes. Of several details the first is
+    shown. Pending records have been reported before.
+    """
     found: dict[str, list[tuple[Node, Check]]] = {}
     for node in nodes:
         assert node.facts is not None
@@ -235,25 +254,22 @@ def _versions(nodes: Sequence[Node]) -> Iterator[Verdict]:
     known = {name for node in nodes if node.facts is not None for name in node.facts.versions}
     different = []
     for name in ("python", *sorted(known - {"python"})):
-        groups = grouped(nodes, lambda facts, name=name: _version(facts, name))  # type: ignore[misc]
+        groups = grouped(nodes, partial(_version, name=name))
         if groups.odd:
             different.append(name)
-            differences = [
-                phrase("{nodes}: {files}", nodes=names(group, len(nodes)), files=value)
-                for value, group in groups.groups[1:]
-            ]
             most = phrase("{version} on {count}", version=groups.usual, count=len(groups.groups[0][1]))
-            yield verdict(f"version of {name}", "fail", Phrases((*differences, most)), nodes=groups.odd_names)
+            detail = Phrases((*_by_group(groups.odd, len(nodes), str), most))
+            yield verdict(f"version of {name}", "fail", detail, nodes=groups.odd_names)
     if not different:
         yield verdict("versions", "ok", phrase("the same on all {count} nodes", count=len(nodes)))
 
 
 def _version(facts: Facts, name: str) -> str:
-    return facts.python if name == "python" else facts.versions.get(name, _NO_VERSION)
+    return facts.python if name == "python" else facts.versions.get(name, _NONE)
 
 
 def _imports(nodes: Sequence[Node]) -> Iterator[Verdict]:
-    """Nodes whose workers import another verl than the tree that was looked at."""
+    """Nodes whose workers import another verl than that of the tree which the checks are about."""
     groups = grouped(nodes, _elsewhere)
     if groups.groups and not groups.odd and groups.usual == "":
         yield verdict(
@@ -273,7 +289,7 @@ def _imports(nodes: Sequence[Node]) -> Iterator[Verdict]:
 
 
 def _elsewhere(facts: Facts) -> str | None:
-    """Where a worker's verl is, empty where it has none; None where it is this tree's."""
+    """The folder of a worker's verl; empty where it has none, None where it is this tree's."""
     if facts.imported is None:
         return ""
     ours = PurePath(facts.root or "/") / "verl"
@@ -282,22 +298,15 @@ def _elsewhere(facts: Facts) -> str | None:
 
 def _variables(nodes: Sequence[Node]) -> Iterator[Verdict]:
     every = {name for node in nodes if node.facts is not None for name in node.facts.variables}
-    wanted = sorted(name for name in every if not name.startswith(VARYING) and name not in _VARYING)
+    wanted = sorted(name for name in every if not name.startswith(_VARYING) and name not in _VARYING_NAMES)
     different = []
     for name in wanted:
-        groups = grouped(nodes, lambda facts, name=name: facts.variables.get(name))  # type: ignore[misc]
+        groups = grouped(nodes, partial(_variable, name=name))
         if groups.odd:
             different.append(name)
-            differences = [
-                phrase(
-                    "{nodes}: {files}",
-                    nodes=names(group, len(nodes)),
-                    files=phrase("not set") if value is None else value,
-                )
-                for value, group in groups.groups
-            ]
+            detail = Phrases(_by_group(groups.groups, len(nodes), _or_not_set))
             fix = phrase("workers take their environment from the raylet: set these before ray start, on every node")
-            yield verdict(f"variable {name}", "warn", Phrases(tuple(differences)), fix, nodes=groups.odd_names)
+            yield verdict(f"variable {name}", "warn", detail, fix, nodes=groups.odd_names)
     if not different:
         yield verdict(
             "variables",
@@ -306,16 +315,23 @@ def _variables(nodes: Sequence[Node]) -> Iterator[Verdict]:
         )
 
 
-NONE = "–"
+def _variable(facts: Facts, name: str) -> str | None:
+    return facts.variables.get(name)
+
+
+def _or_not_set(value: str | None) -> Phrase | str:
+    return phrase("not set") if value is None else value
+
+
 SKEW = 1.0
-"""Seconds between clocks from which on the logs of several nodes mislead."""
+"""Seconds between clocks from which on the logs of several nodes mislead. A guess."""
 ROOM = 5 << 30
 SHM = 1 << 30
-"""Bytes that are free at the least: of the disk, of shared memory."""
+"""Bytes that should be free at the least, of a disk and of /dev/shm. A guess."""
 
 
 def _of_machines(nodes: Sequence[Node]) -> Iterator[Verdict]:
-    """Of nodes that answered."""
+    """Verdicts on GPUs, clocks and disks, for nodes that answered."""
     if nodes:
         yield from _gpus(nodes)
         yield from _clocks(nodes)
@@ -324,27 +340,24 @@ def _of_machines(nodes: Sequence[Node]) -> Iterator[Verdict]:
 
 def gpus(facts: Facts) -> str:
     """`8 x NVIDIA H200`; `–` for none."""
-    return ", ".join(f"{count} x {name}" for name, count in sorted(Counter(facts.gpus).items())) or NONE
+    return ", ".join(f"{count} x {name}" for name, count in sorted(Counter(facts.gpus).items())) or _NONE
 
 
 def _gpus(nodes: Sequence[Node]) -> Iterator[Verdict]:
     groups = grouped(nodes, lambda facts: (gpus(facts), facts.driver))
     if groups.odd:
-        differences = [
-            phrase("{nodes}: {files}", nodes=names(group, len(nodes)), files=_with_driver(*value))
-            for value, group in groups.groups
-        ]
-        yield verdict("gpus", "warn", Phrases(tuple(differences)), nodes=groups.odd_names)
+        detail = Phrases(_by_group(groups.groups, len(nodes), lambda value: _with_driver(*value)))
+        yield verdict("gpus", "warn", detail, nodes=groups.odd_names)
     else:
         same = phrase("{gpus} on each node", gpus=_with_driver(*groups.usual))
-        yield verdict("gpus", "ok", same if groups.usual[0] != NONE else phrase("no node has any"))
+        yield verdict("gpus", "ok", same if groups.usual[0] != _NONE else phrase("no node has any"))
     for node in nodes:
         assert node.facts is not None
         if node.facts.gpus and len(node.facts.gpus) != node.gpus:
             counts = {"node": node.name, "ray": node.gpus, "there": len(node.facts.gpus)}
-            detail = phrase("{node}: Ray counts {ray} GPUs, nvidia-smi {there}", **counts)
+            miscounted = phrase("{node}: Ray counts {ray} GPUs, nvidia-smi {there}", **counts)
             fix = phrase("ray start --num-gpus, or CUDA_VISIBLE_DEVICES before it")
-            yield verdict("gpus of Ray", "warn", detail, fix, nodes=[node.name])
+            yield verdict("gpus of Ray", "warn", miscounted, fix, nodes=[node.name])
 
 
 def _with_driver(gpus: str, driver: str) -> Phrase | str:
@@ -352,7 +365,7 @@ def _with_driver(gpus: str, driver: str) -> Phrase | str:
 
 
 def skews(nodes: Sequence[Node]) -> dict[str, float]:
-    """Seconds that each node's clock is ahead of the middle one, by the node's name."""
+    """By node's name, the seconds that its clock is ahead of the median: this machine's own clock may be wrong."""
     ahead = {node.name: node.clock.ahead for node in nodes if node.clock is not None}
     middle = median(ahead.values()) if ahead else 0.0
     return {name: seconds - middle for name, seconds in ahead.items()}

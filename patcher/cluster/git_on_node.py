@@ -1,8 +1,9 @@
-"""What git says of a node's tree: which changes are somebody's work, and which files git or pip has put there.
+"""The verbs of a node that need git: which changes are somebody's work, and which files git or pip has put there.
 
-This module and the room `git`, with the rooms that it imports (`tree`, `errors`, `i18n`), are sent to nodes beside the
-agent. It is asked on the node because the checkout is there, and under the tree's lock. The room `git` has the
-protections that a foreign checkout needs: no hook, filter or monitor of the repository runs. It needs Python 3.10.
+git is asked on the node, because the checkout is there, and under the tree's lock. It is asked by the room `git`, which
+protects against a checkout of somebody else: no hook, filter or monitor of the repository runs. So this module and
+`git`, with the rooms that it imports (`tree`, `errors`, `i18n`), are sent to nodes beside the agent. Unlike the agent
+they need Python 3.10.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ def commit(request: Request) -> dict[str, Any]:
 
 
 def _delivered(root: Path, odd: Mapping[str, node.Content]) -> frozenset[str]:
+    """As `node.Delivered`."""
     sources = {
         path: Source(path, found[0], digest_of(found[0]), found[1]) if found is not None else None
         for path, found in odd.items()
@@ -45,13 +47,14 @@ def _delivered(root: Path, odd: Mapping[str, node.Content]) -> frozenset[str]:
 
 
 def _refuse_foreign(root: Path, ledger: Ledger, paths: set[str]) -> None:
+    """As `node.RefuseForeign`."""
     with _refusals():
         refuse_foreign_changes(Tree(root), ledger, paths)
 
 
 @contextlib.contextmanager
 def _refusals() -> Iterator[None]:
-    """Raise errors as refusals, which cross the connection."""
+    """Raise a UkyError as a Refusal of kind `git`, which crosses the connection."""
     try:
         yield
     except UkyError as error:

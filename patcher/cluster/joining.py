@@ -1,4 +1,9 @@
-"""Join a cluster by a driver in the interpreter that has Ray, and run verbs of the agent on its nodes."""
+"""Join a Ray cluster, and run verbs of the agent on its nodes.
+
+This process does not import Ray, whose version and Python have to be those of the cluster. It starts a child process in
+the interpreter that has that Ray (`patcher.cluster.driver`), and exchanges lines of JSON with it. The driver runs a
+task on each node (`patcher.cluster.worker`), which runs the agent from memory and brings back its answers.
+"""
 
 from __future__ import annotations
 
@@ -25,45 +30,52 @@ from patcher.cluster.model import Node, Reply, failed_node, named, node_of, repl
 from patcher.errors import HostError, UsageError
 from patcher.i18n import phrase
 from patcher.remote.agent import frames
-from patcher.remote.agent_program import BOOTSTRAP, SENT, files_of, program_of, sources_of
+from patcher.remote.agent_program import BOOTSTRAP, SENT, program_of, sources_of
 from patcher.worktree.json_text import parse_json
 
 CLIENT = "ray://"
+"""What the address of a Ray Client begins with, by which a machine outside of the cluster joins it."""
 JOINING = 180.0
-"""Seconds for Ray to be imported and to join. Ray Client has the head start a process: over 90 on a busy machine."""
+"""Seconds for Ray to be imported and to join. A guess: for a Ray Client the head starts a process, which took over 90 s
+on a busy machine."""
 GRACE = 30.0
-"""Seconds over the limit of the nodes after which the driver itself counts as hung."""
-_PROGRAM = "import sys; sys.path.insert(0, sys.argv.pop(1)); from patcher.cluster.driver import main; main()"
+"""Seconds beyond the limit of the nodes after which the driver itself counts as hung. A guess."""
+_START_DRIVER = "import sys; sys.path.insert(0, sys.argv.pop(1)); from patcher.cluster.driver import main; main()"
 SENT_TO_NODES = (*SENT, "__init__.py", "cluster/git_on_node.py", "errors.py", "i18n/*.py", "visible.py", "tree", "git")
-"""What a node is sent, below `patcher`: the agent, and what `patcher.cluster.git_on_node` needs. It is standard library
-alone, of Python 3.10 for the latter."""
+"""What a node is sent, as patterns below `patcher`: the agent, and what `patcher.cluster.git_on_node` needs. It uses
+the standard library alone, that of Python 3.10 for the latter."""
 START = "from patcher.agent import VERBS; from patcher.cluster.agent.node import main; main(VERBS)"
+"""The statements with which the agent begins on a node."""
 _KNOCK = 5.0
+"""Seconds in which somebody has to accept a connection at the cluster's address. A guess."""
 _ENDING = 10.0
-"""Seconds for the driver to end once nothing more is asked of it; then it is killed."""
+"""Seconds for the driver to end once nothing more is asked of it; then it is killed. A guess."""
 _LONGEST = 600
-"""Characters of what Ray says."""
+"""The most characters of Ray's own message that an error shows."""
 
 
 Call = tuple[str, Mapping[str, Any]]
 """A verb of the agent, and its arguments."""
 Answered = tuple[Node, tuple[Reply, ...]]
-"""A node, and what it says to each call; nothing where it has not answered."""
+"""A node, and its reply to each call; none where it has not answered."""
 
 
 @lru_cache(maxsize=1)
 def program() -> bytes:
-    """What is written to the Python that runs `patcher.remote.agent_program.BOOTSTRAP`, before the requests.
+    """What the Python on a node that runs `patcher.remote.agent_program.BOOTSTRAP` reads before the requests.
 
-    The same tool gives the same bytes, so that Ray sends them to a node once.
+    The bytes are the same for each call, so that Ray sends them to a node once.
     """
-    return program_of(sources_of(files_of(SENT_TO_NODES)), START)
+    return program_of(sources_of(SENT_TO_NODES), START)
 
 
 class Cluster:
-    """A cluster that was joined."""
+    """A cluster, as the driver has joined it."""
 
     def __init__(self, process: subprocess.Popen[str], events: IO[bytes], output: IO[bytes], program: Path) -> None:
+        """`process` is the driver, `events` what it tells, `output` the file with what it prints; `program` is the file
+        with the program for nodes.
+        """
         self._process = process
         self._events = events
         self._output = output
@@ -77,11 +89,14 @@ class Cluster:
 
     @property
     def looked_at(self) -> Mapping[str, Node]:
-        """The nodes on which an actor was asked for, by their ids, whether it has answered or not."""
+        """By id, the nodes on which an actor was made by `see`, whether it has answered or not."""
         return self._seen
 
     def joined(self, address: str) -> None:
-        """Wait for it. Raises UsageError where there is no Ray, HostError where the cluster cannot be joined."""
+        """Wait until the driver has joined the cluster.
+
+        Raises UsageError where its interpreter has no Ray, HostError where the cluster cannot be joined.
+        """
         event = self._event(JOINING)
         if event["event"] == "joined":
             self.version, self.gcs = event["version"], event["gcs"]
@@ -113,9 +128,9 @@ class Cluster:
         Args:
             limit: seconds that a node has; one that takes longer is `late`.
             own: other calls for some nodes, by the node's id.
-            on_node: is given each node as its answer comes.
+            on_node: is called with each node as its answer comes.
 
-        Raises HostError where the driver fails.
+        Returns each node that was asked, with its `state`, and its replies. Raises HostError where the driver fails.
         """
         own = own or {}
         self._send(
@@ -153,10 +168,11 @@ class Cluster:
         only: Sequence[str] | None = None,
         leave: Sequence[str] = (),
     ) -> dict[str, tuple[Node, Any]]:
-        """What an actor says on each node that answers in time, or on those of `only`, by the node's id.
+        """Ask an actor on each node, or on those whose ids are `only`: by the node's id, the node and the answer.
 
-        It is an object of the class `of`, one of the agent's; it is made when a node is first asked, and lasts. Those
-        on the nodes of `leave` are ended before.
+        The actor is an object of the class `of`, one of those that are sent to nodes. It is made when its node is first
+        asked, and lasts for further calls. The actors on the nodes `leave` are ended before. A node that gives no
+        answer within `limit` seconds is missing in what is returned.
 
         Raises HostError where the driver fails.
         """
@@ -178,6 +194,7 @@ class Cluster:
             self._process.stdin.flush()
 
     def _event(self, seconds: float) -> dict[str, Any]:
+        """The driver's next event. Raises HostError where none comes within so many seconds."""
         until = time.monotonic() + seconds
         while b"\n" not in self._rest:
             ready, _, _ = select.select([self._events], [], [], max(0.0, until - time.monotonic()))
@@ -197,7 +214,7 @@ class Cluster:
         raise HostError(phrase("the cluster was lost"), cause=cause, advice="Look at it with: ray status")
 
     def _last_words(self) -> str:
-        """The last line of a driver that has closed its events, or how it ended."""
+        """The last line that the driver has printed, or its exit code: for one that has closed its events."""
         self._output.seek(0)
         lines = [line for line in self._output.read().decode("utf-8", "replace").splitlines() if line.strip()]
         if lines:
@@ -208,16 +225,20 @@ class Cluster:
 
 
 def _frames(calls: Sequence[Call]) -> str:
+    """Requests of the agent's protocol, as base64 for a line of JSON."""
     heads = [frames.head({"id": number, "verb": verb, "args": args}, 0) for number, (verb, args) in enumerate(calls)]
     return base64.b64encode(b"".join(heads)).decode("ascii")
 
 
 @contextlib.contextmanager
 def joined(address: str, python: Path) -> Iterator[Cluster]:
-    """Join the cluster at `address`, as `ray.init` takes it, with the Ray of `python`.
+    """Join the cluster at `address`, as `ray.init` takes it, with the Ray of the interpreter `python`.
 
-    Raises UsageError for an invalid address and an interpreter without Ray, HostError where nobody
-    answers or the cluster refuses.
+    The driver and the module for the workers are copied into a folder of their own, because that interpreter may not
+    have this project, or another version of it.
+
+    Raises UsageError for an invalid address and an interpreter without Ray, HostError where nobody answers at the
+    address or the cluster cannot be joined.
     """
     _knock(address)
     with TemporaryDirectory(prefix="uky-patch-cluster-") as folder, TemporaryFile() as output:
@@ -228,13 +249,13 @@ def joined(address: str, python: Path) -> Iterator[Cluster]:
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(module.__file__, copy)
         sent.write_bytes(program())
-        nowhere = Path(folder) / "nowhere"
+        nowhere = Path(folder) / "nowhere"  # `python -c` imports from the working folder, which may be a tree.
         nowhere.mkdir()
         source, sink = os.pipe()
         with os.fdopen(source, "rb", buffering=0) as events:
             try:
                 process = subprocess.Popen(
-                    [str(python), "-c", _PROGRAM, str(sources), address, str(sink)],
+                    [str(python), "-c", _START_DRIVER, str(sources), address, str(sink)],
                     stdin=subprocess.PIPE,
                     stdout=output,
                     stderr=output,
@@ -268,7 +289,10 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 
 def _knock(address: str) -> None:
-    """Whether anybody listens there: Ray itself would try for a minute, and say less."""
+    """Raise HostError where nobody listens at the address: Ray itself would try for a minute, and tell less.
+
+    Raises UsageError for what is no address.
+    """
     place = address.removeprefix(CLIENT)
     if place == "auto":
         return

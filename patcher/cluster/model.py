@@ -1,4 +1,4 @@
-"""A node of the cluster and what it says of itself, as frozen values; which nodes have one tree, and their names."""
+"""A node of a cluster and what it tells of itself, as values; which nodes share a tree, and what nodes are called."""
 
 from __future__ import annotations
 
@@ -16,25 +16,29 @@ from patcher.remote.agent import frames
 from patcher.remote.channel import Answer, OnEvent, answer_of
 
 State = Literal["answered", "died", "late", "failed"]
-"""`died`: the node left the cluster; `late`: no answer within the limit; `failed`: its worker or our program did."""
+"""`died`: the node has left the cluster; `late`: it gave no answer within the limit; `failed`: Ray's worker, or the
+agent on it, has failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Which tree a path leads to: a kernel's boot, a device and an inode, and the file system that they are of."""
+    """Tells which tree a path leads to, from any node that sees it."""
 
     boot: str
+    """The id of the kernel's start: device numbers mean nothing on another machine."""
     device: int
     inode: int
     born: int
     """When the folder's inode last changed, in ns."""
     kind: str
+    """The type of the file system: ext4, nfs4."""
     source: str
+    """What is mounted there: `filer:/home`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """Bytes of a file system; None where it does not say."""
+    """Bytes of a file system, free and in all; None where it does not tell."""
 
     free: int | None
     size: int | None
@@ -45,32 +49,39 @@ class TreePlan:
     """What an apply would do to a node's tree."""
 
     failed: Mapping[str, Phrase | Phrases | str]
-    """Why, by record."""
+    """By record that cannot be applied, the reason."""
     would_change: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a node that answered says. Where it has no usable tree, `error` says why and the tree's part is empty."""
+    """What a node that answered tells. Where it has no usable tree, `error` says why, and what is about the tree is
+    empty.
+    """
 
     hostname: str
     root: str | None
+    """The tree's path on the node."""
     imported: str | None
     """Folder of the verl that a worker imports."""
     python: str
+    """The version of Python that workers run."""
     executable: str
     versions: Mapping[str, str]
+    """By package."""
     variables: Mapping[str, str]
     """As a worker sees them; only those that may be shown."""
     gpus: tuple[str, ...]
+    """The name of each GPU that nvidia-smi lists."""
     driver: str
     disks: Mapping[str, Room]
     """`tree`, `tmp` and `shm`."""
     seconds: float
+    """How long the answer took there."""
     files: Mapping[str, str] = field(default_factory=dict)
-    """Digests of the tree's files."""
+    """Digests of the files in the tree's packages, by path; an empty digest for one that cannot be read."""
     records: Mapping[str, str] = field(default_factory=dict)
-    """Outcomes, by record."""
+    """The kind of outcome by record, such as `pending` or `applied`."""
     checks: tuple[Check, ...] = ()
     identity: Identity | None = None
     plan: TreePlan | None = None
@@ -84,13 +95,13 @@ class Facts:
 
     @property
     def pending(self) -> tuple[str, ...]:
-        """Records that are needed and not in."""
+        """Records that are needed and not applied."""
         return tuple(sorted(name for name, kind in self.records.items() if kind == "pending"))
 
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Seconds that a node's clock is ahead of this machine's, give or take."""
+    """Seconds that a node's clock is ahead of this machine's, give or take `uncertain` seconds."""
 
     ahead: float
     uncertain: float
@@ -102,7 +113,7 @@ class Node:
 
     id: str
     label: str
-    """As `ray start --node-name` has it; its address where it has none."""
+    """The name given by `ray start --node-name`; the address where none was given."""
     hostname: str
     address: str
     head: bool
@@ -115,7 +126,7 @@ class Node:
     facts: Facts | None = None
     clock: Clock | None = None
     name: str = ""
-    """What it is called here: as short as tells it from the others."""
+    """What it is called in reports: the shortest name that no other node has (`named`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,14 +139,14 @@ class Reply:
     events: tuple[tuple[Mapping[str, Any], bytes], ...] = ()
 
     def answer(self, on_event: OnEvent = lambda *_: None) -> Answer:
-        """The answer, after each event was given to `on_event`. Raises what `answer_of` raises."""
+        """The answer, after `on_event` was called with each event. Raises what `answer_of` raises."""
         for event, body in self.events:
             on_event(event, body)
         return answer_of(self.verb, self.message, self.body)
 
 
 def node_of(entry: Mapping[str, Any]) -> Node:
-    """A node as the driver's event `node` tells it; it counts as answered until something else is known."""
+    """A node as the driver's event `node` tells of it. It counts as answered until something else is known."""
     return Node(
         id=entry["id"],
         label=entry.get("label", ""),
@@ -149,13 +160,16 @@ def node_of(entry: Mapping[str, Any]) -> Node:
 
 
 def failed_node(node: Node, event: Mapping[str, Any]) -> Node:
-    """The node, by the driver's event `lost`."""
+    """The node with the state and the reason of the driver's event `lost`."""
     state: State = event["why"] if event.get("why") in get_args(State) else "failed"
     return replace(node, state=state, detail=event.get("text") or NOTHING)
 
 
 def replies_of(node: Node, event: Mapping[str, Any], verbs: Sequence[str]) -> tuple[Node, tuple[Reply, ...]]:
-    """The node by the driver's event `answer`, and its replies to `verbs`; none where its program failed."""
+    """The node and its replies to `verbs`, from the driver's event `answer`.
+
+    Where the agent has crashed, or has not answered all of them, the node is `failed`, and there are no replies.
+    """
     ends: dict[int, Reply] = {}
     events: dict[int, list[tuple[Mapping[str, Any], bytes]]] = {}
     try:
@@ -175,13 +189,14 @@ def replies_of(node: Node, event: Mapping[str, Any], verbs: Sequence[str]) -> tu
 
 
 def _crash(output: str, python: str) -> Phrase | str:
+    """Why the agent has failed: a Python that is too old, else the last line of its output."""
     if tuple(int(part) for part in python.split(".")[:2]) < (3, 10):
         return phrase("its workers run Python {version}; 3.10 or later is needed", version=python)
     return output.strip().splitlines()[-1][:500]
 
 
 def facts_of(answer: Mapping[str, Any]) -> Facts:
-    """What the verb `node_look` answers. What follows from a plan for the tree is not in it yet."""
+    """The answer of the verb `node_look`, typed. Versions, records and plan are added later, by a plan for the tree."""
     error, tree = answer.get("error"), answer.get("tree")
     identity = tree["identity"] if tree else None
     return Facts(
@@ -204,9 +219,10 @@ def facts_of(answer: Mapping[str, Any]) -> Facts:
 
 
 def named(nodes: Sequence[Node]) -> tuple[Node, ...]:
-    """In order, the head first, and each with a name that no other has: the one that it was given, else its host's.
+    """The nodes in order, the head first, and each with a `name` that no other has.
 
-    The address, and then a part of its id, follow where that is not enough.
+    That is its own name; where others have the same, the address follows, and then a part of the id: `gpu-7`,
+    `box/10.0.0.1`, `box/10.0.0.1/0abcde`.
     """
     nodes = sorted(nodes, key=lambda node: (not node.head, _numbers(own_name(node)), node.address, node.id))
     names = [own_name(node) for node in nodes]
@@ -220,7 +236,7 @@ def named(nodes: Sequence[Node]) -> tuple[Node, ...]:
 
 
 def own_name(node: Node) -> str:
-    """What a node is called without regard to others."""
+    """The name that `ray start` was given, else the host's, else the address or a part of the id."""
     return node.label if node.label not in ("", node.address) else node.hostname or node.address or node.id[:8]
 
 
@@ -233,7 +249,9 @@ _NETWORK = (
     *("nfs", "nfs3", "nfs4", "lustre", "gpfs", "ceph", "beegfs", "glusterfs", "cifs", "smb2", "smb3", "9p", "afs"),
     *("virtiofs", "wekafs", "orangefs", "pvfs2", "panfs", "vastnfs", "cpfs", "ocfs2", "gfs2"),
 )
+"""Types of file systems that several machines see."""
 _LOCAL_FUSE = ("fuse.fuse-overlayfs", "fuse.lxcfs", "fuse.ntfs", "fuseblk")
+"""Types of FUSE that are not: any other one, such as `fuse.juicefs`, is taken for shared."""
 
 
 def is_shared_storage(identity: Identity) -> bool:
@@ -243,10 +261,10 @@ def is_shared_storage(identity: Identity) -> bool:
 
 
 def trees(nodes: Sequence[Node]) -> tuple[tuple[Node, ...], ...]:
-    """Nodes that answered, by the tree that they have; each group in the order of `nodes`.
+    """The nodes that have a tree, in groups that share one; each group in the order of `nodes`.
 
-    On a disk of its own a tree is known by kernel, device and inode. On a file system of the network devices differ
-    from one machine to the next: there inode and time of change tell.
+    On a local disk a tree is known by kernel, device and inode. On a network file system the device number differs from
+    machine to machine; there inode and time of change tell.
     """
     groups: dict[tuple[object, ...], list[Node]] = {}
     for node in nodes:

@@ -1,4 +1,9 @@
-"""Verify and apply on every node of a Ray cluster: look at the nodes, plan for them here, have them write the files."""
+"""Verify and apply on every node of a Ray cluster.
+
+The nodes tell what they have (`node_look`); on this machine it is planned for each of them (`planning`); then one node
+of each tree writes the files (`node_commit`). The checks above the markers run on the nodes themselves, by the code
+that also checks a host which is reached by ssh (`at_once`).
+"""
 
 from __future__ import annotations
 
@@ -32,41 +37,47 @@ if TYPE_CHECKING:
     from patcher.session.session import Session
 
 WAIT = 60.0
-"""Seconds that a node has for an answer, beyond the budgets of its levels. Most of it is for Ray: on a busy machine a
-worker takes 20 seconds to start."""
+"""Seconds that a node has for an answer, beyond the budgets of its levels. A guess: on a busy machine Ray alone takes
+20 seconds to start a worker."""
 _LEVELS: Mapping[Level, float] = {"markers": 0, "env": 60, "data": 75, "model": 105, "engine": 225}
-"""Seconds that the checks of a level and those below it may take besides: the sums of their budgets."""
+"""Seconds that the checks of a level and those below it may take: the sums of their budgets."""
 _SHARE = 3
-"""Of its time, a node waits at most one part in so many for another run that holds the tree, so that it can say so."""
+"""A node waits for this part of its time, a third, for another command that holds the tree, so that it still has the
+time to report that."""
 _AGAIN = 3
-"""How often commits are sent at most: a tree that has changed since it was planned for, one that was taken for shared
-and is not, and a node that joins, get another one."""
+"""How often commits are sent at most. A second one is for a tree that has changed since it was planned for, for one
+that was taken for shared and is not, and for a node that has joined. A guess."""
 
 OnNode = Callable[[Node], None]
+"""Is called with each node as its answer comes."""
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What an apply came to. `nodes` is how they stand after it; where nothing was written, as before."""
+    """What an apply came to. `nodes` are the nodes after it."""
 
     nodes: tuple[Node, ...]
     written: Mapping[str, tuple[str, ...]]
-    """Files written, by the id of the node whose task wrote them."""
+    """The files that were written, by the id of the node that wrote them."""
     shares: Mapping[str, str]
-    """The node whose task patched the tree that another shares, by the other's id; both by id."""
+    """By the id of a node that shares its tree with another: the id of the one that patches it."""
     refused: bool = False
-    """Whether nothing was written because records cannot be applied somewhere."""
+    """Whether nothing was written, because records cannot be applied somewhere."""
 
     @property
     def would_change(self) -> bool:
+        """Whether the tree of some node is not yet as the apply would have it."""
         return any(_changes(node) for node in self.nodes)
 
 
 def verify_nodes(
     session: Session, address: str, level: Level, wish: PreflightOptions, *, wait: float | None = None, on_node: OnNode
 ) -> tuple[Node, ...]:
-    """How every node stands, up to a level. Raises UsageError and HostError where the cluster cannot be joined."""
+    """All nodes with their checks up to a level. `wait` is the seconds that a node has for an answer.
+
+    Raises UsageError for the level `job`, and what `joined` raises.
+    """
     if level == "job":
         raise UsageError(
             phrase("a job is not started on every node"),
@@ -82,7 +93,7 @@ def apply_nodes(
 ) -> Applied:
     """Patch every tree of the cluster once: all that can be reached, or none where records cannot be applied to one.
 
-    Raises UsageError and HostError where the cluster cannot be joined.
+    With `dry_run` nothing is written. `wait` is the seconds that a node has for an answer. Raises what `joined` raises.
     """
     with _asking(session, address, wait or WAIT) as asking:
         before = asking.look(wanted, on_node=on_node)
@@ -93,7 +104,7 @@ def apply_nodes(
 
 
 def _apply(asking: Asking, wanted: Wanted, before: tuple[Node, ...]) -> Applied:
-    """One commit for each tree that changes, and then a look at all nodes, until none of them would change."""
+    """Send one commit for each tree that would change, then look at all nodes; again until none would change."""
     written: dict[str, tuple[str, ...]] = {}
     failed: dict[str, Node] = {}
     nodes = before
@@ -114,10 +125,10 @@ def _apply(asking: Asking, wanted: Wanted, before: tuple[Node, ...]) -> Applied:
 
 
 class Asking:
-    """The nodes of a cluster that was joined, as one command asks them."""
+    """What one command asks the nodes of a cluster, and what they have answered last."""
 
     def __init__(self, session: Session, cluster: Cluster, workspace: Workspace, wait: float) -> None:
-        """`wait`: the seconds that a node has for an answer."""
+        """`wait` is the seconds that a node has for an answer."""
         self._session = session
         self._cluster = cluster
         self._workspace = workspace
@@ -127,7 +138,7 @@ class Asking:
         self._root = str(root) if root is not None else None
         self._folders: set[str] = set()
         self._files: set[str] = set()
-        with contextlib.suppress(RecordError):  # The plan for each tree tells what is wrong with them.
+        with contextlib.suppress(RecordError):  # The plan for each tree reports it.
             self._files = {file for record in load(session.folders) for file in record.files}
 
     def look(
@@ -138,14 +149,18 @@ class Asking:
         without: Sequence[Node] = (),
         on_node: OnNode = lambda _: None,
     ) -> tuple[Node, ...]:
-        """All nodes but `without`, with the markers of their trees, and with what `wanted` would do to these."""
+        """All nodes but `without`, with the plans for their trees: the checks of `level` that need no program on the
+        node, and what an apply would do if one is `wanted`.
+        """
         found = {node.id: node for node in self._look(None, without, on_node)}
-        for _ in range(2):  # First the folders that a tree's settings name, then the files that the records there name.
+        # A tree's settings may name folders with records, and these name files: both have to be asked for then.
+        for _ in range(2):
             unread = [node for node in found.values() if self._has_unread(node)]
             found |= {node.id: node for node in self._look(unread, (), lambda _: None)} if unread else {}
         return named([self._planned(node, wanted, level) for node in found.values()])
 
     def _look(self, only: Sequence[Node] | None, without: Sequence[Node], on_node: OnNode) -> Iterator[Node]:
+        """Ask `node_look` of the nodes, and keep the answers."""
         args = {
             "root": self._root,
             "files": sorted(self._files),
@@ -163,6 +178,7 @@ class Asking:
             yield replace(node, hostname=answer["hostname"], facts=facts_of(answer))
 
     def _has_unread(self, node: Node) -> bool:
+        """Whether a plan for the node's tree needs folders or files that were not asked for; they are from now on."""
         seen = self._seen.get(node.id)
         if seen is None or seen.tree is None:
             return False
@@ -178,10 +194,10 @@ class Asking:
         return replace(node, facts=self._workspace.plan(seen, wanted, level).facts(node.facts))
 
     def commit(self, nodes: Sequence[Node], wanted: Wanted) -> Iterator[tuple[Node, tuple[str, ...] | None]]:
-        """Have each of the nodes write what was planned for its tree, as it was looked at last.
+        """Have each of the nodes write what was planned for its tree by the last look.
 
-        Gives the files that a node has written: none where its tree is another now; None where it could not, with the
-        reason in the node.
+        Gives each node and the files that it has written: no file where its tree has changed since; None where it
+        failed, with the reason in the node.
         """
         args = {
             node.id: {
@@ -205,7 +221,7 @@ class Asking:
                 yield replace(node, facts=error_of(error, there)), None
 
     def preflight(self, nodes: Sequence[Node], level: Level, wish: PreflightOptions) -> tuple[Node, ...]:
-        """The nodes with the checks above the markers, up to the level. All nodes run theirs at the same time."""
+        """The nodes with their checks above the markers, up to the level. All run them at the same time."""
 
         def run(node: Node, channel: Channel) -> tuple[Check, ...]:
             seen = self._seen[node.id]
@@ -223,6 +239,7 @@ class Asking:
 
 
 def _with_checks(node: Node, found: tuple[Check, ...] | Node | UkyError | None) -> Node:
+    """The node with its checks; with the error that came in their place; or lost."""
     facts = node.facts
     if facts is None or found is None:
         return node
@@ -236,7 +253,10 @@ def _with_checks(node: Node, found: tuple[Check, ...] | Node | UkyError | None) 
 
 
 class _Unanswered(BaseException):
-    """Work on a node that needs the answer to calls that were not sent yet. No `except Exception` may take it."""
+    """Ends work on a node that needs the answer to calls which were not sent yet.
+
+    It is a BaseException so that no `except Exception` of that work catches it.
+    """
 
     def __init__(self, calls: Sequence[Call]) -> None:
         self.calls = calls
@@ -245,11 +265,13 @@ class _Unanswered(BaseException):
 def at_once(
     cluster: Cluster, nodes: Sequence[Node], work: Callable[[Node, Channel], T], limit: float
 ) -> dict[str, T | Node | UkyError]:
-    """What `work` gives for each node, by the node's id: the error where it fails, the node where that is lost.
+    """What `work` gives for each node, by the node's id; in its place the error where it fails, the node where that is
+    lost.
 
-    `work` is written for one node, and asks it several things in turn. What the works of all nodes ask first goes out
-    together; with the answers each is run again from its beginning up to its next question, and so on. So `work` must
-    do the same with the same answers, and have no other effect. A node has `limit` seconds for each question.
+    `work` is ordinary code for one host, which asks its channel several questions in turn. To run it for all nodes at
+    the same time without threads, the first question of each is sent together. With the answers each `work` is called
+    again from its beginning, and gets as far as its next question; and so on. So it must do the same with the same
+    answers, and have no other effect. A node has `limit` seconds for each question.
     """
     answered: dict[str, list[Reply]] = {node.id: [] for node in nodes}
     found: dict[str, T | Node | UkyError] = {}
@@ -273,7 +295,7 @@ def at_once(
 
 
 def _given(replies: Sequence[Reply]) -> Callable[[Sequence[Call]], Reply]:
-    """A node that gives these replies in turn, and then none."""
+    """A function for `NodeConnection` that gives these replies in turn, and then raises `_Unanswered`."""
     left = iter(replies)
 
     def send(calls: Sequence[Call]) -> Reply:
@@ -285,7 +307,7 @@ def _given(replies: Sequence[Reply]) -> Callable[[Sequence[Call]], Reply]:
 
 
 def _with_lost(nodes: Sequence[Node], before: Sequence[Node]) -> tuple[Node, ...]:
-    """The nodes as they stand, and those that were there before and have left since."""
+    """`nodes`, and those of `before` that have left the cluster since."""
     there = {node.id for node in nodes}
     gone = [node if node.facts is None else replace(node, state="died", facts=None) for node in before]
     joined = {node.id for node in nodes} - {node.id for node in before}
@@ -294,7 +316,7 @@ def _with_lost(nodes: Sequence[Node], before: Sequence[Node]) -> tuple[Node, ...
 
 
 def _with_failure(node: Node, failed: Node | None) -> Node:
-    """A node whose own apply did not come to an end stands as that says."""
+    """The node with the error of its own commit, if that has `failed`."""
     if failed is None or node.facts is None:
         return node
     if failed.facts is None:
@@ -308,11 +330,15 @@ def _changes(node: Node) -> bool:
 
 
 def _shares(nodes: Sequence[Node]) -> dict[str, str]:
+    """As `Applied.shares`."""
     return {other.id: group[0].id for group in trees(nodes) for other in group[1:]}
 
 
 def _root(session: Session) -> Path | None:
-    """The tree's path, which is the same on all nodes: as given, else the one around here, else what workers import."""
+    """The tree's path, the same on all nodes: as the user gives it, else that of the tree around the working folder.
+
+    None where there is neither: then each node takes the tree whose verl its workers import.
+    """
     if session.root_option is not None:
         return expanded(session.root_option).absolute()
     with contextlib.suppress(UsageError):
@@ -332,9 +358,10 @@ def _asking(session: Session, address: str, wait: float) -> Iterator[Asking]:
 
 
 def environment_here(session: Session) -> Environment:
-    """What is installed under the interpreter that has Ray: the one named, else the one whose packages count here.
+    """What is installed under the interpreter that has Ray: the one that the user names, else the one that commands on
+    this machine take.
 
-    Raises UsageError where a tree names it that the user does not trust.
+    Raises UsageError where the settings of a tree name it and the user does not trust the tree.
     """
     named = session.config.python if session.python is None and session.has_tree_at_hand else None
     if named is not None:

@@ -1,9 +1,9 @@
-"""Plan here for the trees of nodes, once for all nodes that have the same tree and the same packages.
+"""Plan on this machine for the trees of nodes, once for all nodes that have the same tree and the same packages.
 
-Nodes tell the digests of the files that a plan reads (`patcher.cluster.agent.node.look`). From these a copy of the tree
-is made in a folder of this machine. A file comes from the tree here if that has the same bytes, else from one node that
-has it. A session on the copy then answers what `status`, `verify` and `apply` would answer on the node, and what is to
-be written there goes back as bytes, with the digests that it was planned on.
+A node tells the digests of the files that a plan reads (`patcher.cluster.agent.node.look`). By these a copy of its tree
+is made in a folder here: a file comes from the tree here if that has the same bytes, else from the node. A session on
+the copy then answers what `status`, `verify` and `apply` would answer on the node. What is to be written there is sent
+as bytes, with the digests of the files that the plan was made from.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from patcher.worktree.ledger import dump
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What the command line says about an apply."""
+    """The options of `uky-patch apply` that plans need."""
 
     ids: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
@@ -53,7 +53,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A node, and the answer of its `node_look`."""
+    """A node, and its answer to `node_look`."""
 
     node: Node
     answer: Mapping[str, Any]
@@ -66,7 +66,7 @@ class Seen:
 
     @property
     def key(self) -> str:
-        """Equal for nodes that can share a plan: same files, packages and paths."""
+        """Equal for nodes that can share a plan, because files, packages and paths are the same."""
         assert self.tree is not None
         parts = [self.answer["root"], self.answer["interpreter"], self.tree["plan"], self.tree["delivered"]]
         return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
@@ -74,37 +74,42 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class NodePlan:
-    """What was found out for nodes that are alike."""
+    """The outcome of planning, for all nodes with the same `Seen.key`."""
 
     session: Session
     versions: Mapping[str, str] = field(default_factory=dict)
+    """By package."""
     records: Mapping[str, str] = field(default_factory=dict)
+    """The kind of outcome, by record."""
     checks: tuple[Check, ...] = ()
     tree: TreePlan | None = None
     commit: Mapping[str, Any] = field(default_factory=dict)
-    """Arguments of `node_commit`."""
+    """Arguments of `node_commit`; empty where no apply is wanted."""
     error: Phrase | Phrases | str = NOTHING
     fix: Phrase | Phrases | str = NOTHING
 
     def facts(self, facts: Facts) -> Facts:
-        """`facts` of one of the nodes, with what follows from the plan."""
+        """`facts` of one of the nodes, with what the plan adds to them."""
         if self.error:
             return replace(facts, error=self.error, fix=self.fix, plan=self.tree)
         return replace(facts, versions=self.versions, records=self.records, checks=self.checks, plan=self.tree)
 
 
 class NodeConnection:
-    """Stands for a connection to a node, where one call is one task there. It opens the tree anew before each."""
+    """Takes the place of a `Channel` for code that asks a host, where each call is a task of its own on a node.
+
+    Nothing lasts from one task to the next, so the call that opens the tree (`begin`) is sent again before each.
+    """
 
     run = ""
 
     def __init__(self, send: Callable[[Sequence[Call]], Reply]) -> None:
-        """`send` has the node answer calls, and gives the reply to the last."""
+        """`send` has the node answer calls one after another, and gives the reply to the last."""
         self._send = send
         self._begin: tuple[Call, ...] = ()
 
     def ask(self, verb: str, *, body: bytes = b"", on_event: OnEvent = lambda *_: None, **args: Any) -> Answer:
-        """As `Channel.ask`. Raises also HostError where the node gives no answer."""
+        """As `Channel.ask`. Raises also what `send` raises where the node gives no answer."""
         assert not body, "no verb that nodes are asked for takes a body"
         call = (verb, args)
         if verb == "begin":
@@ -113,6 +118,7 @@ class NodeConnection:
         return self._send((*self._begin, call)).answer(on_event)
 
     def ended_runs(self) -> list[str]:
+        """As `Channel.ended_runs`: no lock outlasts a task."""
         return []
 
 
@@ -122,7 +128,8 @@ class Workspace:
     def __init__(self, session: Session, here: Environment, folder: Path, cluster: Cluster, limit: float) -> None:
         """Copies go below `folder`, which exists; a node has `limit` seconds for each question.
 
-        `here` is what is installed on this machine: its sources are read where a node has the same version.
+        `here` is what is installed on this machine. Where a node has the same version of a package, its symbols are
+        looked up in the sources here.
         """
         self._session = session
         self._here = here
@@ -130,11 +137,15 @@ class Workspace:
         self._cluster = cluster
         self._limit = limit
         self._contents: dict[str, Path] = {}
+        """Files with contents that were read here or fetched from a node, by their digest."""
         self._sessions: dict[str, Session] = {}
         self._plans: dict[tuple[str, Wanted | None, Level], NodePlan] = {}
 
     def unread(self, seen: Seen, known: Iterable[str]) -> tuple[set[str], set[str]]:
-        """Folders of records and files that the tree's own settings and records name beyond `known`."""
+        """Folders with records, and files, that the tree's own settings and records name and that are not `known`.
+
+        Nothing for a tree whose settings or records are wrong: the plan reports that.
+        """
         assert seen.tree is not None
         known = {*known, *seen.tree["plan"]}
         try:
@@ -142,10 +153,12 @@ class Workspace:
             folders = {path.relative_to(session.tree.root).as_posix() for path in session.config.patches} - known
             return folders, set(record_file_names(session)) - known
         except (UkyError, ValueError):
-            return set(), set()  # The plan will tell what is wrong with them.
+            return set(), set()
 
     def plan(self, seen: Seen, wanted: Wanted | None, level: Level) -> NodePlan:
-        """How the node's tree stands, and what an apply would do there if one is `wanted`. Errors are part of it."""
+        """The plan for the node's tree: the outcome of each record, the checks of a level, and what an apply would do
+        if one is `wanted`. An error is a part of it, and is not raised.
+        """
         key = (seen.key, wanted, level)
         if key not in self._plans:
             try:
@@ -158,13 +171,16 @@ class Workspace:
         return self._plans[key]
 
     def session(self, seen: Seen) -> Session:
-        """A session on a copy of the node's tree. Raises HostError where a file cannot be had from the node."""
+        """A session on a copy of the node's tree. Raises HostError where the node does not give a file."""
         key = seen.key
         if key not in self._sessions:
             self._sessions[key] = self._copy(seen, self._folder / key[:16])
         return self._sessions[key]
 
     def _copy(self, seen: Seen, root: Path) -> Session:
+        """Make the copy at `root`, and a session on it that believes the node's packages and git instead of this
+        machine's.
+        """
         assert seen.tree is not None
         wanted = {path: (sha, mode) for path, (sha, mode) in seen.tree["plan"].items()}
         self._fetch(seen, {path: sha for path, (sha, _) in wanted.items() if sha not in self._contents})
@@ -197,7 +213,10 @@ class Workspace:
         raise HostError(phrase("{node} gives no answer any more", node=node.name))
 
     def _fetch(self, seen: Seen, wanted: Mapping[str, str]) -> None:
-        """Have the contents of these files, by the digest of each: from the tree here, else from the node."""
+        """Get the contents of these files, whose digests are given: from the tree here, else from the node.
+
+        Raises HostError where a file has changed on the node since it was looked at.
+        """
         here = self._session.root_option or self._session.root_if_any
         missing = []
         for path, sha in wanted.items():
@@ -218,7 +237,7 @@ class Workspace:
                 )
 
     def _keep(self, sha: str, content: bytes) -> bool:
-        """Whether this is the content with that digest; then it is kept."""
+        """Keep the content if it has that digest, and tell whether it has."""
         if digest_of(content) != sha:
             return False
         place = self._folder / "contents" / sha
@@ -229,6 +248,7 @@ class Workspace:
 
 
 def _read(path: Path) -> bytes:
+    """The content of a file; nothing where it cannot be read: its digest then tells that it is another."""
     try:
         return files.read(path, files.SOURCE_BYTES)
     except OSError:
@@ -236,6 +256,7 @@ def _read(path: Path) -> bytes:
 
 
 def _plan(session: Session, wanted: Wanted | None, level: Level) -> NodePlan:
+    """The plan for the copy that `session` works on. Raises UkyError."""
     tree, commit = None, dict[str, Any]()
     if wanted is not None:
         session.require_environment()
@@ -270,7 +291,7 @@ def _plan(session: Session, wanted: Wanted | None, level: Level) -> NodePlan:
 
 
 def node_checks(checks: Iterable[Check]) -> tuple[Check, ...]:
-    """Those that are shown of a node: of its markers, only what does not hold."""
+    """The checks of a node that are shown: of the level `markers` only those that fail."""
     return tuple(one for one in checks if one.level != "markers" or one.status in ("warn", "fail"))
 
 
@@ -279,7 +300,7 @@ def _as_text(content: bytes) -> str:
 
 
 def error_of(error: UkyError, facts: Facts) -> Facts:
-    """`facts` of a node whose tree cannot be worked on."""
+    """`facts` with the error for which nothing can be done with the node's tree."""
     return replace(facts, error=_reason(error), fix=error.advice)
 
 
@@ -288,7 +309,10 @@ def _reason(error: UkyError) -> Phrases:
 
 
 def _there(plan: NodePlan, session: Session | None, root: str) -> NodePlan:
-    """The plan with the tree's path on the node in place of the copy's."""
+    """The plan with the tree's path on the node in all sentences, in place of the copy's.
+
+    A sentence may hold the path in a field of a phrase within a phrase, so it is replaced in the sentence's JSON form.
+    """
     if session is None or session.root_option is None:
         return plan
     copy = str(session.root_option)

@@ -1,4 +1,7 @@
-"""What runs in the workers of a Ray cluster. It is sent to them by value, and imports nothing of this project."""
+"""What runs in the workers of a Ray cluster.
+
+Ray sends the functions of this module to the workers by value (cloudpickle), so it imports nothing of this project.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +36,9 @@ except subprocess.TimeoutExpired:
 if process.returncode < 0:
     sys.exit(f"ended by signal {-process.returncode}")
 """
-"""Between a worker and the agent: it passes the requests on, and ends the agent in time. Ray kills a worker's own
-children with it, and this is none of them: a commit that has begun comes to its end. Nothing is made on the disk.
+"""The program between a worker and the agent: it passes the requests on, and ends the agent after `limit` seconds. Ray
+kills the children of a worker with it; by the fork and `setsid` this program is none, so a commit that has begun comes
+to its end. Nothing is written to the disk.
 
 The agent starts with the site's packages and variables, because it tells which packages a worker sees there. So code of
 the site (`sitecustomize.py`, a `.pth` file) runs before it and may print. The answers therefore have a descriptor of
@@ -42,10 +46,10 @@ their own, which the agent's last argument names, and its standard output is sta
 
 
 def work(start: str, program: bytes, requests: bytes, limit: float) -> dict[str, Any]:
-    """Run the agent on this node, in a process of its own, and give its answers as they come from it.
+    """Run the agent on this node, in a process of its own, for `limit` seconds at most.
 
-    `start` is what Python is started with; `program` and then `requests` go to its standard input. The agent has
-    `limit` seconds. `failed` tells why there are no answers.
+    `start` are the statements for `python -c`; `program` and then `requests` go to its standard input. Returns
+    `answers`, the frames of the agent; `failed`, why there are none, if that is so; and the version of `python`.
     """
     given = program + requests
     spec = find_spec("verl")
@@ -66,7 +70,9 @@ def work(start: str, program: bytes, requests: bytes, limit: float) -> dict[str,
 
 
 def environment() -> dict[str, str]:
-    """The worker's variables, but GPUs as it was started: Ray hides them from a task that asks for none."""
+    """The worker's variables, but those such as CUDA_VISIBLE_DEVICES as it was started with: Ray hides all GPUs from a
+    task that asks for none, and the agent is to list them.
+    """
     text = Path("/proc/self/environ").read_text(encoding="utf-8", errors="replace")
     began = dict(item.split("=", 1) for item in text.split("\0") if "=" in item)
     devices = {name for name in (*os.environ, *began) if name.endswith("_VISIBLE_DEVICES")}
@@ -75,18 +81,20 @@ def environment() -> dict[str, str]:
 
 
 def now() -> float:
-    """The worker's clock."""
+    """The time on the node, in seconds since 1970."""
     return time.time()
 
 
 class Actor:
-    """An object of the agent that lasts on a node, loaded from memory, so that nothing is written there."""
+    """Holds an object of a class that is sent to nodes (`patcher.cluster.joining.SENT_TO_NODES`) for several calls."""
 
     def __init__(self, program: bytes, of: str) -> None:
-        """`of`: its class, `module:Class`."""
+        """Load `program` into this process, from memory, and make an object of the class `of`, `module:Class`."""
+        # The first line of the program is its size. It starts no agent, as its `__name__` is not `__main__`.
         exec(zlib.decompress(program.partition(b"\n")[2]), {"__name__": "sent"})  # noqa: S102
         module, _, name = of.partition(":")
         self._inner = getattr(import_module(module), name)()
 
     def ask(self, verb: str, args: dict[str, Any]) -> Any:
+        """What the object answers."""
         return self._inner.ask(verb, args)

@@ -1,1 +1,1 @@
-"""What a training run's log says of it."""
+"""`uky-patch diagnose`: read the log of a training run, and name the root cause of its failure."""

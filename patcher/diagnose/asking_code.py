@@ -1,4 +1,4 @@
-"""The code that asks for what is missing: what a name in it was imported from, and whether it still asks.
+"""Read the code that asks for a missing name: what the name was imported from, and whether a newer release still asks.
 
 AttributeError: type object 'ModelType' has no attribute 'encoder_and_decoder', raised at mbridge/core/util.py:83
 from megatron.core.enums import ModelType     ▶ megatron.core.enums.ModelType.encoder_and_decoder
@@ -11,12 +11,17 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from patcher.diagnose.exception_message import MessageParts
+from patcher.diagnose.exception_message import UNREADABLE_CODE, MessageParts
 from patcher.packages.agent.folders import package_in
 
 
 def asked_symbol(parts: MessageParts, source: str) -> str:
-    """What a missing attribute or argument is of, as `Symbols.has` takes it; "" where the imports do not tell."""
+    """The full name of a missing attribute or argument, as `Symbols.has` takes it; "" where the imports do not show it.
+
+    Args:
+        parts: the message: the class or function by its own name.
+        source: the text of the file that asks.
+    """
     if not parts.names or parts.matter not in ("missing-attribute", "unexpected-argument"):
         return ""
     first, _, rest = parts.symbol.partition(".")
@@ -28,10 +33,10 @@ def asked_symbol(parts: MessageParts, source: str) -> str:
 
 
 def _imported(source: str, name: str) -> str:
-    """The dotted name that an import of another package binds to `name`."""
+    """The dotted name that `from module import …` binds to `name`."""
     try:
         tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except UNREADABLE_CODE:
         return ""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -43,15 +48,19 @@ def _imported(source: str, name: str) -> str:
 
 _GUARD = re.compile(r"version|hasattr|available|installed|find_spec", re.IGNORECASE)
 _GUARD_OF_PART = re.compile(r"version|hasattr|TYPE_CHECKING", re.IGNORECASE)
-"""Of a module within a package: that the package is there does not tell of its parts."""
+"""The same for the import of a submodule. That its package is installed does not mean that the submodule exists."""
 
 
 def still_asks(folder: Path, file: str, word: str) -> bool | None:
-    """Whether the file of a release, or where it is gone any other of its package, uses the word where nothing asks
-    before whether it is there; None where the release holds no such package or cannot be read.
+    """Whether a release still uses a word in code that is not guarded by a check whether it exists.
+
+    The file itself is searched; if it is gone, all files of its package. None where the release lacks the package, or a
+    file cannot be parsed.
 
     Args:
-        word: a name, or the dotted one of a module that is imported or imported from.
+        folder: the unpacked release.
+        file: the path of the file from its package on.
+        word: a name, or the dotted name of a module that is imported.
     """
     package = folder_of(folder, file.partition("/")[0])
     if package is None:
@@ -65,14 +74,14 @@ def still_asks(folder: Path, file: str, word: str) -> bool | None:
             tree = ast.parse(text)
             if any(word in _words(node) for node in _unguarded(tree)) or ("." in word and _imports_part(tree, word)):
                 return True
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
+        except UNREADABLE_CODE:
             return None
     return False
 
 
 def _unguarded(node: ast.AST) -> Iterator[ast.AST]:
-    """The node and those below it, without what runs only after a question: `if version < …`, `try: import …`. An
-    import below any `if` is one of those."""
+    """The nodes of a syntax tree without guarded code: `if version < …`, `try: import …`. Imports below any `if` count
+    as guarded."""
     yield node
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Try) and child.handlers:
@@ -84,7 +93,7 @@ def _unguarded(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _imports_part(node: ast.AST, module: str) -> bool:
-    """Whether the module, or one of its own, is imported where neither a version nor a `try` decides about it."""
+    """Whether the module, or a submodule of it, is imported without a check of a version and outside of `try`."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.Try) and child.handlers:
             continue
@@ -105,6 +114,6 @@ def _words(node: ast.AST) -> tuple[str | None, ...]:
 
 
 def folder_of(folder: Path, module: str) -> Path | None:
-    """As `package_in`; of a package without `__init__.py`, such as megatron, too."""
+    """As `package_in`, but also of a package without `__init__.py`, such as megatron."""
     found = package_in(folder, module)
     return found or next((one for below in ("", "src") if (one := folder / below / module).is_dir()), None)

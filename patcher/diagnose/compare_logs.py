@@ -1,4 +1,4 @@
-"""Compare a log with that of a good run: lines that only the good run has, and lines that only this one has."""
+"""Compare a log with that of a good run: the lines that only one of them has."""
 
 from __future__ import annotations
 
@@ -14,32 +14,35 @@ from patcher.logs.labels import strip_labels
 from patcher.logs.lines import strip_prefix
 
 MOST = 10
-"""How many lines are shown of each: what fits on a screen beside the verdict."""
+"""Lines that are shown of each kind. Set by hand: they fit on a screen beside the verdict."""
 _SHAPES = 200_000
-"""Different lines of a log that are kept apart. Set by hand, to bound the memory for a made-up log."""
+"""Different lines that are kept of one log. Set by hand, to bound the memory."""
 _VALUE = re.compile(
     r"0x[0-9a-f]+|[0-9a-f]{12,}|\d+(?:\.\d+)*(?:e[+-]?\d+)?|(?<![\w/])/[\w./@+-]{2,}|\s+|[█▏▎▍▌▋▊▉#]+", re.IGNORECASE
 )
+"""What differs from run to run: numbers, hashes, paths, white space, and the blocks of a progress bar."""
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _WRONG = re.compile(
     r"error|exception|fail|fatal|kill|abort|refus|denied|timed? ?out|cannot|could not|unable|not found|invalid",
     re.IGNORECASE,
 )
+"""Words of a line that speaks of something wrong."""
 _FRAME = re.compile(r'\s+|File "|[\^~]+$')
+"""A line of a traceback; a single one says little."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Lines in the order of their logs."""
+    """The lines that only one of two logs has, in the order of the log."""
 
     missing: tuple[LogLine, ...] = ()
-    """Of the good log alone."""
+    """Lines of the good run's log only."""
     added: tuple[LogLine, ...] = ()
-    """Of the other alone."""
+    """Lines of the other log only."""
 
 
 def compare(log: Iterable[tuple[str, BinaryIO]], good: Iterable[tuple[str, BinaryIO]]) -> Difference:
-    """What two logs have apart; numbers, times, paths and who says it count for nothing."""
+    """Compare two logs. Numbers, times, paths and the prefix of the process do not count as differences."""
     own, others = _line_shapes(log), _line_shapes(good)
     common = [at for at, shape in enumerate(others) if shape in own]
     parted = common[-1] if common else -1
@@ -49,7 +52,7 @@ def compare(log: Iterable[tuple[str, BinaryIO]], good: Iterable[tuple[str, Binar
 
 
 def _choose_missing(missing: Sequence[tuple[bool, LogLine]]) -> tuple[LogLine, ...]:
-    """What would have come first after the two had parted; before that, only as far as there is room."""
+    """The first lines after the point where the logs part; if they are few, also the last ones before it."""
     telling = [(later, place) for later, place in missing if not is_noise(place.text)]
     after = [place for later, place in telling if later][:MOST]
     before = [place for later, place in telling if not later][-(MOST - len(after)) :] if len(after) < MOST else []
@@ -57,7 +60,7 @@ def _choose_missing(missing: Sequence[tuple[bool, LogLine]]) -> tuple[LogLine, .
 
 
 def _choose_added(added: Sequence[LogLine]) -> tuple[LogLine, ...]:
-    """Lines that speak of something wrong first of all, then the last ones."""
+    """Lines that speak of something wrong first, then the last ones."""
     telling = [place for place in added if not is_noise(place.text) and not _FRAME.match(place.text)]
     wrong = [place for place in telling if _WRONG.search(place.text)]
     kept = wrong[: MOST // 2] + wrong[MOST // 2 :][-(MOST // 2) :]
@@ -68,7 +71,7 @@ def _choose_added(added: Sequence[LogLine]) -> tuple[LogLine, ...]:
 
 
 def _line_shapes(files: Iterable[tuple[str, BinaryIO]]) -> dict[str, LogLine]:
-    """Each shape of a line with the first place that has it, in order."""
+    """Each normalised line with the first line of the log that has it, in order."""
     found: dict[str, LogLine] = {}
     seen: set[bytes] = set()
     for name, number, offset, raw in _lines(files):
@@ -81,9 +84,7 @@ def _line_shapes(files: Iterable[tuple[str, BinaryIO]]) -> dict[str, LogLine]:
         text = strip_labels(stripped.text).text
         shape = _VALUE.sub(" ", text).strip().lower()
         if len(found) < _SHAPES and _WORD.search(shape):
-            found.setdefault(
-                shape[:300], LogLine(name, number, offset, stripped.text[:500], stripped.actors, stripped.speaker)
-            )
+            found.setdefault(shape[:300], LogLine.of(name, number, offset, stripped))
     return found
 
 

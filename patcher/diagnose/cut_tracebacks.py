@@ -1,4 +1,4 @@
-"""Tracebacks of which a log has only a part: the end, without a header, or the beginning, without the exception.
+"""Tracebacks of which a log has only a part: the end without the header, or the beginning without the exception.
 
 File "/env/lib/python3.12/site-packages/bridge/names.py", line 40, in name_of
   raise NotImplementedError(f"No mapping of {name} is known")        ◀ the log's last line
@@ -18,11 +18,13 @@ from patcher.logs.labels import strip_labels
 
 
 def without_header(before: Sequence[LogLine], speaker: str) -> tuple[LogLine, ...]:
-    """The frames of an exception whose traceback has no header, and the code below them: Ray writes them below its own
-    line, `ray::f() (pid=1)`, and many a log begins in the middle of one.
+    """The frames of an exception whose traceback has no header, and the line of code below the innermost frame.
+
+    Ray prints frames below a line of its own, `ray::f() (pid=1)`, and a log may begin in the middle of a traceback.
 
     Args:
-        before: the lines before the exception's, the last one last.
+        before: the lines before the exception's line, in order.
+        speaker: the prefix of the process; lines of other processes are skipped.
     """
     frames: list[LogLine] = []
     code: list[LogLine] = []
@@ -46,9 +48,9 @@ def without_header(before: Sequence[LogLine], speaker: str) -> tuple[LogLine, ..
 
 
 def exception_set_in(text: str, before: Sequence[LogLine]) -> re.Match[str] | None:
-    """The exception of a line that is set in like the whole traceback it ends, whose header is cut off:
+    """The exception on an indented line, which ends an indented traceback whose header is cut off:
 
-      File "/app/train.py", line 20, in group_of         ◀ its frames are set in by two more
+      File "/app/train.py", line 20, in group_of         ◀ its frames are indented by two more
         raise ValueError(
     ValueError: The group 'tp' is not there.
     """
@@ -66,12 +68,13 @@ _LABEL = re.compile(r'(?P<label>.*?) {0,2}File "[^"]+", line \d+')
 
 
 def unfinished(last: Sequence[LogLine]) -> Raised | None:
-    """The exception of a traceback with which a log ends before the exception's own line; None where it ends otherwise.
+    """The exception of a traceback with which the log ends before the exception's own line; None where the log ends
+    otherwise.
 
-    Its name is that of `raise ValueError("…")` or `assert …`, where that is the last line of code, else "".
+    The name is taken from `raise ValueError("…")` or `assert …` on the last line of code; it is "" for other code.
 
     Args:
-        last: the last lines, the last one last.
+        last: the last lines of the log, in order.
     """
     frames: list[LogLine] = []
     code: list[LogLine] = []
@@ -82,15 +85,15 @@ def unfinished(last: Sequence[LogLine]) -> Raised | None:
     said = ""
     for place, text in reversed(list(in_python_form(unlabelled))):
         if not TIME.sub("", text).strip():
-            continue
+            continue  # Empty but for the time of a logger.
         if FRAME.match(text):
             frames.insert(0, replace(place, text=text))
         elif HEADER_PATTERN.match(text) and frames:
             level = strip_labels(label).level
         elif text[0] not in " \t" and not (said or code or frames or strip_labels(text).level):
-            said = text
+            said = text  # The very last line: a message, without the name of its exception.
         elif text[0] not in " \t":
-            before = strip_labels(place.text)
+            before = strip_labels(place.text)  # The line above the traceback, which may announce it as handled.
             break
         elif not frames:
             code.insert(0, replace(place, text=text))
@@ -98,8 +101,8 @@ def unfinished(last: Sequence[LogLine]) -> Raised | None:
         return None
     shown = code[0] if code else frames[-1]
     raises = _RAISES.match(" ".join(one.text.strip() for one in code))
-    if said and (raises is None or not raises["name"].rpartition(".")[2][0].isupper() or begins_anew(said)):
-        return None  # Only the message of what is raised there may stand below it.
+    if said and (raises is None or not raises["name"].rpartition(".")[2][:1].isupper() or begins_anew(said)):
+        return None  # Below the code only the message of a class that it raises is expected.
     name = (
         raises["name"] if raises is not None else "AssertionError" if shown.text.lstrip().startswith("assert ") else ""
     )

@@ -1,15 +1,15 @@
 """The entry of `uky-patch diagnose`: from the path of a log to a `Diagnosis`.
 
-The way of the data:
+The data flow:
 
-1. `log_files` finds the logs that a path stands for, and groups those of one run; the newest run is read.
+1. `log_files` finds the log files below a path and groups them by run. Only the newest run is read.
 2. `log_stream` opens each log, decodes it, and cuts it into blocks of whole lines.
-3. `scanner` finds the lines that hold a word of any pattern; `log_accumulator` collects what they say as `Evidence`,
+3. `scanner` finds the lines that hold a word of any pattern; `log_accumulator` collects from them an `Evidence`,
    with `tracebacks`, `line_meaning`, `progress` and `metrics`.
-4. `evidence.merge_evidence` puts the evidence of several logs together.
-5. `verdict` ranks what may be the root cause, and judges. The versions that decide which fix counts are those of the
-   log, else those that are installed here.
-6. `compare_logs` adds what a good run's log has besides, where one is named.
+4. `evidence.merge_evidence` merges the evidence of several logs of one run.
+5. `root_cause` ranks what may be the root cause, and `verdict` judges the run. Which fixes apply depends on versions:
+   those that the log names, else those that are installed here.
+6. `compare_logs` adds the differences from the log of a good run, where the user names one.
 """
 
 from __future__ import annotations
@@ -25,25 +25,16 @@ from patcher.diagnose.compare_logs import compare
 from patcher.diagnose.diagnosis import Diagnosis
 from patcher.diagnose.evidence import LogOfRun, merge_evidence
 from patcher.diagnose.fixes import FixContext
-from patcher.diagnose.log_files import (
-    RotatedLog,
-    advise_logs_near,
-    group_by_run,
-    is_of_sources,
-    logs_named,
-    logs_near,
-    no_log_error,
-)
+from patcher.diagnose.log_argument import no_log_error, no_run_error, sources_error
+from patcher.diagnose.log_files import RotatedLog, group_by_run, is_of_sources, logs_named
 from patcher.diagnose.log_stream import STANDARD_INPUT, NoTextError, open_log
 from patcher.diagnose.scanner import Scanner
 from patcher.diagnose.verdict import diagnosis_of
-from patcher.errors import UkyError, UsageError
-from patcher.i18n import Phrase, phrase
+from patcher.errors import UkyError
 from patcher.logs.agent.writers import writers
 from patcher.packages.environment import ABSENT, assumed, probe
 from patcher.patching.status import records_status
 from patcher.profiles.phase_durations import usual_seconds
-from patcher.remote.agent.place import JOBS
 from patcher.session.session import Session
 
 if TYPE_CHECKING:
@@ -52,7 +43,10 @@ if TYPE_CHECKING:
 
 
 def is_being_written(path: Path) -> bool | None:
-    """Whether any process that may be looked into holds the file open for writing; None where that is unknown."""
+    """Whether any process holds the file open for writing; None where /proc cannot tell.
+
+    The processes of other users are visible to root only.
+    """
     try:
         file = path.stat()
         pids = [int(one.name) for one in Path("/proc").iterdir() if one.name.isdigit()]
@@ -63,20 +57,22 @@ def is_being_written(path: Path) -> bool | None:
 
 _COMMAND = "uky-patch diagnose"
 _UNKNOWN_PHASE = 600.0
-"""Seconds without a word after which a log of no known phase stands still. Set by hand: as long as loading a large
-model from a network disk is silent."""
+"""Seconds without output after which a run in no known phase counts as stalled. Set by hand: loading a large model from
+a network disk can be silent for as long."""
 
 
 def diagnose(session: Session, log: str, against: str | None = None) -> Diagnosis:
-    """As `diagnose_any`, for one who asks about a run: what tells nothing of any is an error.
+    """Diagnose the log of a run, for the command line: as `diagnose_any`, but a log without any trace of a run is an
+    error.
 
-    Raises UsageError for that too, and for a folder of sources, with the logs that are near it.
+    Raises UsageError also for that, for a path that does not exist, and for a folder of source code. The error names
+    the logs of runs that lie near it.
     """
     path = Path(log)
     if log != STANDARD_INPUT and not path.exists():
         raise no_log_error(session, log, _COMMAND)
     if path.is_dir() and is_of_sources(path):
-        raise _sources_error(session, path)
+        raise sources_error(session, path, _COMMAND)
     found = diagnose_any(session, log, against)
     if found.blank and not (path.is_file() and is_being_written(path)):
         raise no_run_error(session, log, found, _COMMAND)
@@ -84,9 +80,12 @@ def diagnose(session: Session, log: str, against: str | None = None) -> Diagnosi
 
 
 def diagnose_any(session: Session, log: str, against: str | None = None) -> Diagnosis:
-    """What a file, a folder's newest run or standard input (`-`) says, and what a good run's log had besides.
+    """Diagnose a file, the newest run in a folder, or standard input (`-`).
 
-    Raises UsageError for a log that cannot be read, RecordError for symptoms that are none.
+    Args:
+        against: the log of a good run, to compare with.
+
+    Raises UsageError for a log that cannot be read, RecordError for a malformed symptom record.
     """
     scanner = Scanner(session.symptoms)
     parts, logs, earlier = _read_newest_run(scanner, log)
@@ -97,31 +96,33 @@ def diagnose_any(session: Session, log: str, against: str | None = None) -> Diag
 
 
 def look_up(session: Session, found: Diagnosis) -> Diagnosis:
-    """The diagnosis with what releases, or the tree's configuration, say of a name that is missing.
+    """Add what the sources of releases, or the configuration of the tree, say of a name that is missing.
 
-    Releases are fetched where they are not cached, which may take a minute."""
+    Only for a root cause that no specific record covers. Sources of releases that are not in the cache are downloaded,
+    which may take a minute.
+    """
     root = found.root
     if root is None or root.explanation is None or root.explanation.parts is None or not root.needs_more:
         return found
     parts, explanation = root.explanation.parts, root.explanation
-    # What reads sources is loaded for such a failure alone.
+    # Imported only here: reading sources needs many modules, and most failures do not.
     if parts.matter == "config-key" and session.has_tree_at_hand:
         from patcher.diagnose.directions import direction_of_key
         from patcher.diagnose.nearest_keys import bare, nearest_keys
 
         key, tree = bare(parts.names[0]), session.tree
         near, verl = nearest_keys(tree.root, tree.package, key), session.environment.packages.get("verl")
-        # A last part alone, as a message may name it, stands in many places of a configuration.
+        # A message may name only the last part of a key, `lr`, which many sections of a configuration have.
         direction, came = direction_of_key(key, verl.version) if verl is not None and "." in key else (None, ())
         near = tuple(dict.fromkeys((*came, *near)))
-        # Hydra advises to add any key that it does not know.
+        # Hydra advises to add any key that it does not know, `+trainer.x=1`. A misspelled key must not be added.
         remedy = "" if near or (direction is not None and direction.removed_in) else explanation.remedy
         explanation = replace(explanation, nearest=near, direction=direction, remedy=remedy)
     elif parts.package or parts.matter in ("missing-attribute", "unexpected-argument"):
         from patcher.diagnose.directions import direction_at
 
         direction = direction_at(session, parts, found.versions, explanation.at)
-        # Of a name that is there Python's guess is none.
+        # If no release has the name, Python's `Did you mean` leads nowhere.
         guessed = parts.near and direction is not None and not direction.requirement
         explanation = replace(explanation, direction=direction, remedy="" if guessed else explanation.remedy)
     explained = replace(root, explanation=explanation)
@@ -129,7 +130,8 @@ def look_up(session: Session, found: Diagnosis) -> Diagnosis:
 
 
 def add_comparison(found: Diagnosis, logs: Sequence[RotatedLog], against: str | None) -> Diagnosis:
-    """The same with how the logs differ from a good run's, if one is named. Raises UsageError where it is none."""
+    """Add how the logs differ from the log of a good run, where `against` names one. Raises UsageError if it cannot be
+    read."""
     if against is None:
         return found
     difference = compare(log_lines(logs), log_lines(group_by_run(logs_named(against))[0]))
@@ -145,9 +147,13 @@ def judge_logs(
     ended: bool | None = None,
     silent: bool | None = None,
 ) -> Diagnosis:
-    """What logs of one run come to, with the fixes that count for the versions and the tree at hand.
+    """Judge the evidence of one run's logs, and choose the fixes that apply to the versions and the tree at hand.
 
-    `installed`: where the run was; what is installed here by default. `ended`, `silent`: as `diagnosis_of` has them.
+    Args:
+        log: the path as the user gave it.
+        installed: versions on the machine where the run was; by default those installed here.
+        ended: whether the run is known to be over; None where only the log can tell.
+        silent: whether the log is known to have stopped growing; None where that is not known.
     """
     evidence = merge_evidence(parts)
     silent = _is_silent(log, evidence) if silent is None else silent
@@ -161,7 +167,10 @@ def judge_logs(
 
 
 def _read_newest_run(scanner: Scanner, log: str) -> tuple[list[LogOfRun], list[RotatedLog], list[RotatedLog]]:
-    """What the logs of the newest run say, those logs, and the earlier ones. Files of no run are passed over."""
+    """The evidence of the newest run's logs, those logs, and the logs of earlier runs.
+
+    Groups of files without any trace of a run are skipped. If no group has one, the result is the newest group.
+    """
     groups = group_by_run(logs_named(log))
     first: list[LogOfRun] | None = None
     for at, group in enumerate(groups):
@@ -175,7 +184,7 @@ def _read_newest_run(scanner: Scanner, log: str) -> tuple[list[LogOfRun], list[R
 
 
 def _read_or_skip(scanner: Scanner, one: RotatedLog, *, timed: bool, alone: str) -> LogOfRun | None:
-    """As `read_log`; None for a file of a folder that is no text."""
+    """As `read_log`; None for a binary file, unless the user named that very file."""
     try:
         return read_log(scanner, one, timed=timed)
     except NoTextError:
@@ -188,39 +197,13 @@ def _names(logs: Sequence[RotatedLog]) -> tuple[str, ...]:
     return tuple(name for one in logs for name in one.parts)
 
 
-def _sources_error(session: Session, folder: Path) -> UsageError:
-    logs = logs_near(session.symptoms, folder, deep=True)
-    otherwise: Phrase = phrase("Name the log that the run writes: its standard output and standard error.")
-    if (folder / JOBS).is_dir():
-        otherwise = phrase("A job of this tree was started here. For its log: {command}", command=f"{_COMMAND} here")
-    return UsageError(
-        phrase("{folder} is a folder of sources, and no log", folder=folder),
-        cause="" if logs else "no file below it tells of a training run",
-        advice=advise_logs_near(logs, _COMMAND, otherwise),
-    )
-
-
-def no_run_error(session: Session, log: str, found: Diagnosis, command: str) -> UsageError:
-    """The error for a log that tells nothing of a run; `command` is what it was given to."""
-    near = [] if log == STANDARD_INPUT else logs_near(session.symptoms, Path(log))
-    otherwise = phrase("Name the log that the run writes: its standard output and standard error.")
-    advice = advise_logs_near(near, command, otherwise)
-    if not found.lines and not Path(log).is_dir():
-        return UsageError(phrase("{path} is empty", path=log), advice=advice)
-    return UsageError(
-        phrase("nothing of a training run is in {path}", path=log),
-        cause=phrase("no line of {lines} tells a phase, a step, an error or an end", lines=f"{found.lines:,}"),
-        advice=advice,
-    )
-
-
 def _is_plain_file(log: str) -> bool:
-    """Whether commands such as `grep` can read it as it is: a file, and not a packed one."""
+    """Whether tools such as `grep` can read the log directly: a file that is not packed."""
     return Path(log).is_file() and Path(log).suffix not in (".gz", ".bz2", ".xz", ".zst", ".zip")
 
 
 def log_lines(logs: Sequence[RotatedLog]) -> Iterator[tuple[str, BinaryIO]]:
-    """The parts of logs, each opened while it is its turn."""
+    """The parts of logs, oldest first, each opened only while it is read."""
     for one in logs:
         for name in one.parts:
             with open_log(name) as stream:
@@ -228,15 +211,18 @@ def log_lines(logs: Sequence[RotatedLog]) -> Iterator[tuple[str, BinaryIO]]:
 
 
 def read_log(scanner: Scanner, one: RotatedLog, *, timed: bool = False) -> LogOfRun:
-    """What one log says; `timed` where it is to be put in order with others."""
+    """The evidence of one log. `timed`: add times to its lines, to put them in order with the lines of other logs."""
     evidence = scanner.scan(log_lines([one]), timed=timed)
     name = one.parts[-1]
     written = Path(name).stat().st_mtime if name != STANDARD_INPUT else time.time()
-    return LogOfRun(evidence, written, one.housekeeping)
+    return LogOfRun(evidence, written, one.of_ray_daemon)
 
 
 def _is_silent(log: str, evidence: Evidence) -> bool | None:
-    """Whether a log that is being written on this machine has said nothing for longer than its phase may."""
+    """Whether a log that a process on this machine still writes has been silent for longer than its phase may be.
+
+    None where nobody writes it, or where the run has already ended.
+    """
     path = Path(log)
     if log == STANDARD_INPUT or not path.is_file() or evidence.finished is not None or not is_being_written(path):
         return None
@@ -244,12 +230,16 @@ def _is_silent(log: str, evidence: Evidence) -> bool | None:
 
 
 def silence_limit(evidence: Evidence) -> float:
-    """Seconds without a word after which a run stands still."""
+    """Seconds without output after which a run counts as stalled, by the phase that it is in."""
     return usual_seconds("standard", evidence.phase)[1] if evidence.phase is not None else _UNKNOWN_PHASE
 
 
 def _versions(session: Session, evidence: Evidence, installed: Mapping[str, str] | None) -> Mapping[str, str]:
-    """Those assumed, else those that the log tells, else those installed where the log tells of no others."""
+    """The versions of the run: assumed ones first, then those that the log names, then those installed here.
+
+    If the log names a version that differs from the installed one, the run was elsewhere, and no installed version
+    counts.
+    """
     installed = _installed_versions(session) if installed is None else installed
     if any(name in installed and installed[name] != version for name, version in evidence.versions.items()):
         installed = {}
@@ -269,7 +259,7 @@ def _installed_versions(session: Session) -> Mapping[str, str]:
 
 
 def _record_outcomes(session: Session, versions: Mapping[str, str]) -> Mapping[str, RecordOutcome]:
-    """Where the records stand on the tree at hand, for these versions alone; nothing where there is no tree."""
+    """The status of the patch records on the tree at hand, by record id, for these versions; empty without a tree."""
     if not session.has_tree_at_hand:
         return {}
     known = {name: version for name, version in versions.items() if name != "verl"}

@@ -1,4 +1,4 @@
-"""The result of a diagnosis: verdict, findings with their fixes, and its JSON."""
+"""The result of a diagnosis: verdict, findings with their fixes, and the JSON of it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from patcher.records.symptoms import Symptom
 Verdict: TypeAlias = Literal["ok", "failed", "stalled", "running"]
 Role: TypeAlias = Literal["root", "cascade"]
 UNKNOWN = "unknown"
-"""The id of a finding that no record covers."""
+"""The id of a finding that no symptom record covers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A fix that counts here: what to do, and the commands to copy, ready."""
+    """A fix that applies to the versions at hand: what to do, in English and Chinese, and commands ready to copy."""
 
     text: str
     zh: str
@@ -30,68 +30,77 @@ class Offer:
     patch: str | None = None
     setting: str | None = None
     note: Phrase | Phrases = NOTHING
-    """Where the patch record stands on the tree at hand, if there is one."""
+    """The status of the patch record on the tree at hand; empty without a tree."""
 
 
 @dataclass(frozen=True, slots=True)
 class Direction:
-    """What the releases of a package say of a name that one of them lacks."""
+    """What the releases of a package show about a name that is missing: which of them have it.
+
+    A field is empty where nothing is known.
+    """
 
     distribution: str
     symbol: str
     removed_in: str = ""
-    """The first release of those that lack it up to the one at hand."""
+    """The first release without the name, where the installed release lacks it and an earlier one had it."""
     added_in: str = ""
-    """The first later release that has it; the first of all, where the release at hand is not known."""
+    """The first release with the name, where that is later than the installed one. Where the installed release is
+    unknown, the first release that ever had it."""
     moved_to: str = ""
-    """Where the version at hand has it instead."""
+    """The dotted name under which the installed release has it instead."""
     unknown: Phrase | Phrases | str = NOTHING
-    """Why nothing can be said."""
+    """Why the releases do not answer the question."""
     against: tuple[str, ...] = ()
-    """What is installed and refuses the release that has it: `vllm 0.20.2: transformers>=4.56,<5`."""
+    """Installed packages whose requirements exclude the releases with the name: `vllm 0.20.2: transformers>=4.56,<5`.
+    """
     asker: str = ""
-    """The installed package that asks for it."""
+    """The installed package whose code uses the missing name."""
     asks_until: str = ""
-    """Its first release that asks for it no more."""
+    """The first release of `asker` that no longer uses it."""
     against_asker: tuple[str, ...] = ()
-    """What is installed and refuses that release."""
+    """Installed packages whose requirements exclude that release of `asker`."""
 
     @property
     def requirement(self) -> str:
-        """What to install, as pip takes it; "" where nothing is known to have the name."""
+        """What to install to have the name, as pip takes it; "" where no release is known to have it."""
         bounds = [f">={self.added_in}"] if self.added_in else []
         bounds += [f"<{self.removed_in}"] if self.removed_in else []
         return f"{self.distribution}{','.join(bounds)}" if bounds else ""
 
     @property
     def asker_requirement(self) -> str:
-        """The other way to bring the two together; "" where none is known."""
+        """The alternative: the release of `asker` to install, as pip takes it; "" where none is known."""
         return f"{self.asker}>={self.asks_until}" if self.asks_until else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What the failure itself says, where no record covers it."""
+    """What the failure itself says. It is made for a root cause that no specific record covers."""
 
     sentence: Phrase
     parts: MessageParts | None = None
-    """The parts of the message, where it is of a known shape."""
+    """The parsed message; None where its form is not known."""
     at: Frame | None = None
-    """The innermost frame that is not of Python's own library, else the innermost one."""
+    """The frame that the explanation names: the innermost one outside of Python's standard library, else the innermost
+    one."""
     own: str = ""
-    """The innermost frame outside of installed packages."""
+    """The innermost frame outside of installed packages, as `path:line`; "" where it is the same as `at`."""
     remedy: str = ""
     """The sentence of the message that says what to do."""
     direction: Direction | None = None
     nearest: tuple[str, ...] = ()
-    """Keys of the tree's configuration that the missing one may have meant."""
+    """Keys of the tree's configuration that the missing key may have meant."""
     search: str = ""
-    """A link that searches public threads for the message."""
+    """A link to a search of public issues for the message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A symptom in the log. `symptom` is None for a failure that no record covers."""
+    """A symptom in the log. `symptom` is None for a failure that no record covers.
+
+    The role `root` marks the cause of the failure, `cascade` what followed from it.
+    """
 
     symptom: Symptom | None
     role: Role
@@ -100,7 +109,7 @@ class Finding:
     fixes: tuple[Offer, ...] = ()
     explanation: Explanation | None = None
     threads: tuple[KnownIssue, ...] = ()
-    """Public threads about a root, the nearest first."""
+    """Public issues about a root cause, the best match first."""
 
     @property
     def id(self) -> str:
@@ -108,19 +117,19 @@ class Finding:
 
     @property
     def needs_more(self) -> bool:
-        """Whether no record tells its cause, or only one of many causes does."""
+        """Whether no record names the cause: there is no record, or it covers many causes of one form."""
         return self.symptom is None or self.symptom.generic
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """A log's verdict. Findings come root first, then in the order of the log."""
+    """The verdict on a log. Findings come root first, then in the order of the log."""
 
     verdict: Verdict
     phase: Phase | None
     findings: tuple[Finding, ...] = ()
     telling: tuple[LogLine, ...] = ()
-    """The most telling lines, where the failure is unknown or there is none."""
+    """The lines that show the root cause; without one, the last lines that say where the run stands."""
     step: int | None = None
     steps: int | None = None
     step_lines: tuple[str, ...] = ()
@@ -128,19 +137,19 @@ class Diagnosis:
     spans: Mapping[Phase, float] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     missing: Sequence[LogLine] = ()
-    """Lines of a good run's log, in its order, that this one never came to; where one was given."""
+    """Lines of the good run's log, in its order, that this log lacks; empty where no good run was named."""
     added: Sequence[LogLine] = ()
-    """Lines that the good run's log has not."""
+    """Lines of this log that the good run's log lacks."""
     lines: int = 0
     size: int = 0
     notes: tuple[Phrase, ...] = ()
-    """What of the symptoms could not be looked for."""
+    """Patterns of symptoms that were left out because they took too long on this log."""
     blank: bool = False
-    """Whether nothing that was read is of a training run."""
+    """Whether the input shows no trace of a training run."""
     logs: tuple[str, ...] = ()
-    """Of a folder, the files that were read: those of its newest run."""
+    """Where the input was a folder: the files that were read, those of its newest run."""
     earlier: tuple[str, ...] = ()
-    """Of a folder, the logs of earlier runs, the newest first; they were left aside."""
+    """Where the input was a folder: the logs of earlier runs, the newest first. They were not read."""
 
     @property
     def root(self) -> Finding | None:

@@ -1,4 +1,8 @@
-"""Since when a name is gone, or from when on it is there: the sources of the package's releases are asked."""
+"""In which releases of a package a missing name exists: the sources of its releases are searched.
+
+A `Direction` says in which direction the packages are apart: the name was removed in a release, or came with a later
+one. The sources are downloaded where they are not in the cache.
+"""
 
 from __future__ import annotations
 
@@ -38,29 +42,29 @@ if TYPE_CHECKING:
     from patcher.session.session import Session
 
 _MOST_LOOKS = 16
-"""Releases that are looked at for one name: halving a thousand takes ten, and up to six are looked at before, backwards
-from the last."""
+"""Releases searched for one name. Halving a thousand releases takes ten; before that, up to six are searched backwards
+from the last one."""
 _OF_ONES_OWN = frozenset(
     ("common", "config", "data", "lib", "model", "models", "scripts", "src", "tests", "tools", "utils")
 )
-"""Modules that people call so in their own trees; packages of these names on the index have nothing to do with them."""
+"""Modules that people often have in their own trees. Packages of these names on PyPI have nothing to do with them."""
 _CHECKED_OUT = frozenset(("verl", "vllm", "sglang", "transformers", "megatron", "trl", "peft", "accelerate", "ray"))
-"""Packages that people install from a checkout, which then lie in no folder of packages."""
+"""Packages that people install from a checkout. Their files then lie outside of site-packages."""
 Has = Callable[[str], "bool | None"]
-"""Whether a release has the name; None where that cannot be decided, or the release cannot be had."""
+"""Whether a release has the name; None where its sources do not tell, or cannot be had."""
 
 
 def direction_at(
     session: Session, parts: MessageParts, known: Mapping[str, str], at: Frame | None = None
 ) -> Direction | None:
-    """As `direction_of`, with the release of the asking package that asks no more, and what is installed here and
-    refuses either.
+    """As `direction_of`, and also: the first release of the asking package that no longer asks, and which installed
+    packages refuse either release.
 
     Args:
-        at: the frame that asks. What an attribute or argument is of is read from the imports of its file.
+        at: the frame that asks for the name. The imports of its file tell the module of a class or function.
     """
     if parts.package and at is not None and at.installed and at.package == parts.package:
-        return None  # A package that lacks a name of its own was installed in parts; its releases do not tell.
+        return None  # The package itself lacks its own name: the installation is incomplete.
     folders = _installed_folders(session)
     known = {**_installed_versions(folders), **known}
     symbol = ""
@@ -78,15 +82,18 @@ def direction_at(
 
 
 def direction_of(parts: MessageParts, known: Mapping[str, str], *, moves: bool = True) -> Direction | None:
-    """Where the package's releases have the name; None where none is missing, or the version at hand has it.
+    """Which releases of the package have the name; None where no name is missing, or the known version has it.
 
-    The newest release stands for an unknown version, and an older one may be meant as well. `moves`: whether the name
-    may be elsewhere in the same release.
+    If the version is unknown, the newest release stands in for it; the run may then have had an older one.
+
+    Args:
+        known: versions by distribution.
+        moves: whether to search the same release for the name in another module.
     """
     if not parts.package or (parts.matter == "missing-module" and "." not in parts.symbol):
         return None
     if parts.file and not is_installed(parts.file) and parts.package not in _CHECKED_OUT:
-        return None  # A tree of one's own may be called as something on the index is.
+        return None  # The user's own package may have a name that exists on PyPI.
     name = distribution(parts.package)
     if name in _OF_ONES_OWN and name not in known:
         return None
@@ -110,7 +117,7 @@ def direction_of(parts: MessageParts, known: Mapping[str, str], *, moves: bool =
     @cache
     def has(release: str) -> bool | None:
         found = symbols(release)
-        # A class that is elsewhere in a release says nothing of its attribute there.
+        # If the class itself is missing from a release, its attribute says nothing of that release.
         return found.has(parts.symbol) if found is not None and not (owner and found.has(owner) is False) else None
 
     @cache
@@ -132,7 +139,7 @@ def direction_of(parts: MessageParts, known: Mapping[str, str], *, moves: bool =
 
 
 def direction_of_key(key: str, tree: str) -> tuple[Direction | None, tuple[str, ...]]:
-    """Where verl's releases have a key of the configuration, and the key that came in its place.
+    """Which releases of verl have a configuration key, and the keys that replaced it.
 
     Args:
         tree: the release of verl that the tree is of.
@@ -151,7 +158,7 @@ def direction_of_key(key: str, tree: str) -> tuple[Direction | None, tuple[str, 
 
     try:
         at = max((one for one in releases if Version(one) <= Version(tree)), key=Version, default="")
-    except InvalidVersion:  # A tree's own word for its version.
+    except InvalidVersion:  # A tree may have a version of its own form.
         at = ""
     if not at:
         return None, ()
@@ -168,6 +175,7 @@ def direction_of_key(key: str, tree: str) -> tuple[Direction | None, tuple[str, 
 
 
 def _direction(name: str, symbol: str, version: str, releases: Sequence[str], release_has: Has) -> Direction | None:
+    """The direction from the release at hand, `version`, to one that has the name; None where that release has it."""
     seen: dict[str, bool | None] = {}
 
     def has(release: str) -> bool | None:
@@ -177,7 +185,8 @@ def _direction(name: str, symbol: str, version: str, releases: Sequence[str], re
 
     here = has(version)
     if here is None:
-        return Direction(name, symbol, unknown=_undecided(name, version))
+        text = "the sources of {name} {version} do not tell, or cannot be had"
+        return Direction(name, symbol, unknown=phrase(text, name=name, version=version))
     if here:
         return None
     at = Version(version)
@@ -195,9 +204,10 @@ def _direction(name: str, symbol: str, version: str, releases: Sequence[str], re
 def _of_unknown_release(
     name: str, symbol: str, found: Direction | None, releases: Sequence[str], has: Has
 ) -> Direction | None:
-    """The direction with the release in which the name came, where it was not there from the first on.
+    """The direction, completed with the first release that has the name, unless the oldest release has it already.
 
-    `found` is for the newest release: None where that has the name, and then it is an older one that lacks it.
+    `found` was made for the newest release, because the installed one is unknown. It is None where the newest one has
+    the name; then the installed release is an older one that lacks it.
     """
     if found is not None and not found.removed_in:
         return found
@@ -211,16 +221,20 @@ def _of_unknown_release(
 
 
 def _never_without(found: Direction, releases: Sequence[str], has_near: Has) -> bool:
-    """Whether the releases that lack a name lack the one too that Python names as a slip of it, which the installed
-    one has: so that it is none of them."""
+    """Whether the releases that lack the name also lack `MessageParts.near`, the similar name that Python suggested.
+
+    The installed release has the suggested name, so in that case it is none of these releases.
+    """
     lacking = releases[releases.index(found.added_in) - 1 :][:1] if found.added_in in releases else []
     lacking = [*lacking, *([found.removed_in] if found.removed_in else [])]
     return bool(lacking) and all(has_near(release) is False for release in lacking)
 
 
 def _hidden(name: str, parts: MessageParts) -> Phrase | Phrases:
-    """Why a name may not be had that is there: `from package import name` swallows an AttributeError of what a lazy
-    package loads for it, and tells of none."""
+    """The explanation for a name that exists and still cannot be imported.
+
+    `from package import name` hides an AttributeError that a lazily loading package raises while it imports `name`.
+    """
     text = (
         "where {name} lacks {symbol}, it lacks {near} too: loading what holds it failed, "
         "of which Python tells nothing here, or the installation is incomplete"
@@ -229,7 +243,7 @@ def _hidden(name: str, parts: MessageParts) -> Phrase | Phrases:
 
 
 def _between(name: str, symbol: str, earlier: Sequence[str], seen: Mapping[str, bool | None]) -> Phrase | Phrases:
-    """What the releases that were looked at tell where no single one can be named."""
+    """What the searched releases show where they name no single release."""
     old = next((one for one in reversed(earlier) if seen.get(one)), None)
     if old is not None:
         new = next(one for one in (*earlier[earlier.index(old) :], *seen) if seen.get(one) is False)
@@ -241,7 +255,7 @@ def _between(name: str, symbol: str, earlier: Sequence[str], seen: Mapping[str, 
 
 
 def _asks_until(at: Frame, found: Direction, parts: MessageParts, known: Mapping[str, str]) -> str:
-    """The first newer release of the asking package in whose file the name is no more; "" where none is known."""
+    """The first newer release of the asking package whose file does not contain the name; "" where none is known."""
     name, word = distribution(at.package), re.split(r"[.(]", found.symbol.rstrip(")"))[-1]
     if parts.matter == "missing-module":
         word = parts.symbol
@@ -261,15 +275,16 @@ def _asks_until(at: Frame, found: Direction, parts: MessageParts, known: Mapping
 
     if not later or not asks_no_more(later[-1]):
         return ""
-    # `getattr(module, name)`: the name came from elsewhere, and no line of the file at hand has it.
+    # If the installed release does not have the word either, the name came from `getattr(module, name)`.
     if name in known and asks_no_more(here.partition("+")[0]) is not False:
         return ""
-    # Where the release at hand is not known, the oldest one may never have asked.
+    # If the installed release is unknown, the oldest one may never have asked.
     return _first(later, later[-1], asks_no_more) or (later[0] if name in known else "")
 
 
 def _source_of(session: Session, at: Frame, folders: Sequence[str], known: Mapping[str, str]) -> str:
-    """The text of a frame's file: of the tree, of what is installed, else of a release; "" where none is had."""
+    """The source text of a frame's file: from the tree, the installed packages, or a release; "" where it is not
+    found."""
     places = [Path(folder) / at.path for folder in folders]
     if not at.installed and session.has_tree_at_hand:
         places = [session.tree.root / at.path]
@@ -287,8 +302,10 @@ def _installed_versions(folders: Sequence[str]) -> dict[str, str]:
 
 
 def refusals(folders: Sequence[str], requirement: str, known: Mapping[str, str]) -> tuple[str, ...]:
-    """Installed packages that would not take any release that is required. Those of another environment than the
-    log's say nothing of it."""
+    """Installed packages whose requirements exclude every release that is required.
+
+    Empty if the packages here are not those of the log's environment.
+    """
     if not requirement:
         return ()
     wanted = Requirement(requirement)
@@ -298,7 +315,9 @@ def refusals(folders: Sequence[str], requirement: str, known: Mapping[str, str])
         if known.get(name, one.version) != one.version:
             return ()
         for text in one.requires or ():
-            with suppress(InvalidRequirement, InvalidVersion, UndefinedEnvironmentName):  # What pip cannot read either.
+            with suppress(
+                InvalidRequirement, InvalidVersion, UndefinedEnvironmentName
+            ):  # pip cannot read those either.
                 required = Requirement(text)
                 if canonicalize_name(required.name) != canonicalize_name(wanted.name):
                     continue
@@ -312,7 +331,10 @@ def refusals(folders: Sequence[str], requirement: str, known: Mapping[str, str])
 
 
 def _overlap(specifier: SpecifierSet, edge: str, *, below: bool) -> bool:
-    """Whether the specifier takes a release on the right side of the edge: by its own bounds, as far as they tell."""
+    """Whether the specifier allows a release on the required side of `edge`, judged by its own bounds.
+
+    The judgement is rough: exclusions such as `!=1.2` are ignored.
+    """
     at = Version(edge)
     for part in specifier:
         if part.operator in ("==", "==="):
@@ -338,10 +360,10 @@ def _not(value: bool | None) -> bool | None:
 
 
 def _first(releases: Sequence[str], target: str, shows: Has) -> str | None:
-    """The first release of the last run of those that show it up to the target; None where all of them do.
+    """The first release that shows it, of the last series of such releases up to the target; None where all of them do.
 
-    The first releases of each series are looked at before those between: halving some hundred takes fewer looks so, and
-    a name that only some series had is not passed over.
+    Searched first are the first releases of each minor series (`1.2.0`), then those between two of them. That takes
+    fewer searches than halving some hundred releases, and does not miss a name that only some series had.
     """
 
     def look(release: str, wanted: AbstractSet[str]) -> AbstractSet[str] | None:
@@ -355,16 +377,13 @@ def _first(releases: Sequence[str], target: str, shows: Has) -> str | None:
     found = bisect(series, target)
     if found is None or found not in releases:
         return bisect(releases, target) if len(series) < len(releases) else found
-    before = series.index(found) if found in series else len(series)  # The target may begin no series.
+    before = series.index(found) if found in series else len(series)  # The target need not be the first of a series.
     since = releases.index(series[before - 1]) if before else 0
     return bisect(releases[since : releases.index(found)], found) or found
 
 
-def _undecided(name: str, version: str) -> Phrase | Phrases:
-    return phrase("the sources of {name} {version} do not tell, or cannot be had", name=name, version=version)
-
-
 def _final(releases: Sequence[str]) -> list[str]:
+    """The releases in order, without pre-releases and those whose version is no version of PEP 440."""
     found = []
     for one in releases:
         try:

@@ -1,4 +1,4 @@
-"""What was found in a log, before it is judged; and how the evidence of several logs of one run becomes one."""
+"""What one pass over a log found, before it is judged; and how the evidence of several logs of one run is merged."""
 
 from __future__ import annotations
 
@@ -8,38 +8,50 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Literal
 
+from patcher.logs.lines import Stripped
 from patcher.logs.milestones import PHASES, Phase
 from patcher.records.symptoms import Symptom
 
 _OF_PROGRAMS = frozenset((".py", ".sh", ".yaml", ".yml", ".toml", ".cfg", ".ini", ".ipynb"))
 _OF_DOCUMENTS = frozenset((".md", ".rst", ".json"))
-"""Files that name what a configuration holds, `actor_rollout_ref`, and are no logs for that."""
+"""Documents may name what a configuration holds, such as `actor_rollout_ref`. That alone does not make them logs."""
+
+LINE_LENGTH = 500
+"""Characters of a line that are kept: an exception says what matters at its beginning."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """A line of a log: its file, its number from 1, and `offset`, which grows along all that was read.
+    """One line of a log: file, line number from 1, and `offset`.
 
-    Of a stack it is a frame, its process in the place of the file; the number is 0 where no line is known.
+    Offsets grow along all files that were read, so they order lines. They count cleaned bytes and are no positions in
+    the file. A frame of a process's stack is a `LogLine` too: `file` then names the process, and number is 0 where the
+    line is not known.
     """
 
     file: str
     number: int
     offset: int
     text: str
-    """Without colours and Ray's prefix, at most 500 characters."""
-    actors: tuple[str, ...] = ()
+    """Without colours and Ray's prefix, at most `LINE_LENGTH` characters."""
     speaker: str = ""
-    """Ray's prefixes as they stand."""
+    """Ray's prefixes as printed, `(WorkerDict pid=7, ip=10.0.0.2)`. They tell the output of one process from another's.
+    """
     at: float | None = None
-    """Seconds, by the time that the line itself or one shortly before it tells; only to compare with others'."""
+    """Seconds since 1970, from the time on this line or on one shortly before it. Good only for comparison with other
+    lines."""
+
+    @classmethod
+    def of(cls, file: str, number: int, offset: int, line: Stripped, at: float | None = None) -> LogLine:
+        """Make it from a line's text and prefix."""
+        return cls(file, number, offset, line.text[:LINE_LENGTH], line.speaker, at)
 
 
 @dataclass(slots=True)
 class Hit:
-    """A symptom's sign: where it was first seen and last, how often, and how many steps had been made before.
+    """One symptom that was found: its first and last line, how often, and how many training steps came before.
 
-    A word that is everywhere is not looked at everywhere, so `count` can be too low.
+    `count` may be too low, because a word that occurs everywhere is not looked up everywhere.
     """
 
     symptom: Symptom
@@ -48,137 +60,154 @@ class Hit:
     count: int = 1
     steps: int = 0
     since: LogLine | None = None
-    """The first one after the last sign of progress before `last`."""
+    """The first occurrence after the last sign of progress before `last`: here the trouble began that lasted."""
     phase: Phase | None = None
-    """The phase that the log was in at `since`."""
-    aside: bool = False
-    """Whether a process wrote it that only serves the run (a Ray daemon), so that it may be why another one ended."""
+    """The phase that the run was in at `since`."""
+    by_ray_daemon: bool = False
+    """Whether a service process wrote it, such as a Ray daemon. It may explain why another process ended."""
     weight: int = 0
-    """How particular the sign is: of two on one line, the greater counts."""
+    """How specific the pattern is. Of two symptoms on one line, the greater weight wins."""
     around: tuple[LogLine, ...] = ()
-    """The lines about `since`, that one among them."""
+    """The lines around `since`, including that one."""
 
     @property
     def start(self) -> LogLine:
-        """Where what ended the run began."""
+        """The line where what ended the run began."""
         return self.since or self.first
 
 
 Nature = Literal["exception", "printed", "effect", "wrapper", "signal"]
-"""What ended: an exception; one of which a program only prints what it says; one that comes of another's end, such as
-a closed connection; one that only carries another; a process that a signal or its exit code tells of."""
+"""How an exception relates to the root cause:
+
+- `exception`: raised by code;
+- `printed`: a program printed the message of one, without a traceback;
+- `effect`: seen because another process ended, such as a closed connection;
+- `wrapper`: carries another exception, `RayTaskError(ValueError)`;
+- `signal`: no exception, but a process that ended by a signal or with an exit code.
+"""
 
 
 @dataclass(slots=True)
 class Raised:
-    """An exception that ended a traceback, or stands alone, or a process that ended without one. `name` as printed."""
+    """An exception, with a traceback or alone on its line, or a process that ended without one. `name` is as
+    printed."""
 
     name: str
     place: LogLine
-    """The first one after the last sign of progress before `last`."""
+    """The first occurrence after which the run made no more progress, as far as known."""
     last: LogLine
     nature: Nature = "exception"
     chained: bool = False
-    """Whether another exception of the same chain is nearer to the root."""
+    """Whether another exception of the same chain is nearer to the root cause."""
     handled: bool = False
-    """Whether the log itself says that it was, or the interpreter ignored it."""
+    """Whether the log says that it was caught, or that the interpreter ignored it."""
     count: int = 1
     phase: Phase | None = None
     frames: tuple[LogLine, ...] = ()
-    """Lines of its traceback that name the innermost frames, those of verl and of own code first of all; last the line
-    of code below the innermost one, where it tells something."""
+    """Lines of the traceback: the innermost frames, those of verl and of the user's code preferred. The last one is the
+    line of code of the innermost frame, where it says more than the message."""
     before: tuple[LogLine, ...] = ()
     """The lines of the log before it."""
     message: tuple[str, ...] = ()
-    """The lines of its message, the first with its name; only of one that ended a traceback."""
+    """The lines of its message; the first begins with the exception's name. Empty where they are not known."""
 
 
 @dataclass(slots=True)
 class Evidence:
-    """All that one pass over a log has found. Bounded, whatever the log's size."""
+    """All that one pass over a log found. Its size is bounded, whatever the size of the log."""
 
     hits: list[Hit] = field(default_factory=list)
     raised: list[Raised] = field(default_factory=list)
-    """The first and the last ones."""
+    """The first and the last exceptions, at most 100 of each."""
     wait: Hit | None = None
-    """The symptom of which the log's last words are the sign, where it ends without an end."""
-    stood: Hit | None = None
-    """The same of the words before somebody ended the run from outside; of a single log."""
+    """The symptom that the last lines of the log match, where the log ends without an end. Such a run waits for
+    something."""
+    wait_before_end: Hit | None = None
+    """The same for the lines before an external end, such as `Killed` or a time limit. Only of a single log."""
     trends: list[Hit] = field(default_factory=list)
     phase: Phase | None = None
     spans: Mapping[Phase, float] = field(default_factory=dict)
     begun: Mapping[Phase, LogLine] = field(default_factory=dict)
-    """The line at which each phase began."""
+    """The first line of each phase."""
     step: int | None = None
     steps: int | None = None
     step_lines: tuple[str, ...] = ()
     """The last steps with their metrics, as printed: `step:3 - actor/loss:0.1 - …`."""
     progress: int = 0
-    """The offset of the last sign that training went on: a step, a bar that moved."""
+    """The offset of the last sign that training went on: a step, or a progress bar that moved."""
     progressed: LogLine | None = None
-    """That sign."""
+    """The line of that sign."""
     progress_before: int = 0
     """The offset of the sign before that one."""
     finished: LogLine | None = None
-    """The sign that the run came to its end."""
+    """The line that says that the run came to its end."""
     failed: LogLine | None = None
-    """The last line that tells of a status of a process that is not 0."""
+    """The last line with an exit status of a process that is not 0."""
     complete: LogLine | None = None
-    """The last of all steps."""
+    """The line of the last of all steps."""
     closed: LogLine | None = None
-    """One of the last lines, which says that something has come to its end as it should."""
+    """The line among the last ones that says that something ended as it should."""
     complained: tuple[LogLine, ...] = ()
-    """Those of the last lines that call themselves errors."""
+    """Those of the last lines that report an error by themselves, `ERROR: …`."""
     last: tuple[LogLine, ...] = ()
-    """The last lines that say something."""
+    """The last lines that are not empty."""
     unfinished: Raised | None = None
-    """Of a log that ends within a traceback, before its exception: the code that the traceback came to."""
+    """Where the log ends in the middle of a traceback: the frame and code that the traceback had reached."""
     versions: Mapping[str, str] = field(default_factory=dict)
-    """Of packages, as the log tells them."""
+    """Versions by distribution, as the log names them."""
     ends: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    """By file: how many lines it has, and the offset behind it."""
+    """By file: how many lines it has, and the offset of its end."""
     lines: int = 0
     size: int = 0
 
     @property
-    def blank(self) -> bool:
-        """Whether nothing in it is of a training run: no phase, step, progress, symptom, error or end.
+    def ended_well(self) -> bool:
+        """Whether a line says that the run, or a part of it, came to its end, or the last of all steps was made."""
+        return self.finished is not None or self.complete is not None or self.closed is not None
 
-        A file of sources that holds what a log would say, such as the text of an error that it raises, is no log.
+    @property
+    def blank(self) -> bool:
+        """Whether the log has no trace of a training run: no phase, step, progress, symptom, error or end.
+
+        A source file that contains what a log would say, such as the text of an error that it raises, is no log.
         """
         if self.step is not None or self.phase not in (None, "config"):
             return False
         suffixes = {PurePath(name).suffix for name in self.ends}
         if suffixes and suffixes <= _OF_PROGRAMS:
             return True
-        message = (self.hits, self.raised, self.wait, self.trends, self.finished, self.complete, self.closed)
-        if any(message) or self.complained or self.unfinished is not None or self.progressed is not None:
+        signs = (self.hits, self.raised, self.wait, self.trends, self.finished, self.complete, self.closed)
+        if any(signs) or self.complained or self.unfinished is not None or self.progressed is not None:
             return False
         return self.phase is None or bool(suffixes and suffixes <= _OF_DOCUMENTS)
 
 
 _NEVER = sys.maxsize
-"""An offset behind all others: which log of several goes on behind a run's end is not known."""
+"""An offset greater than all others: it is not known which of several logs goes on after the end of the run."""
 _CLOCKS_APART = 1.0
-"""Seconds by which the times of two processes may be off. Set by hand: loggers tell whole seconds, and write later."""
+"""Seconds by which the times of two processes may differ. Set by hand: loggers print whole seconds, and write later."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogOfRun:
-    """One log of a run; `written` is when it was last written. In a log of `housekeeping` only symptoms count."""
+    """One log of a run. `written`: seconds since 1970 when the file last changed.
+
+    `of_ray_daemon` marks the log of one of Ray's own processes, in which only symptoms count.
+    """
 
     evidence: Evidence
     written: float
-    housekeeping: bool = False
+    of_ray_daemon: bool = False
 
 
 def merge_evidence(parts: Sequence[LogOfRun]) -> Evidence:
-    """One evidence; offsets of places are their ranks by time."""
-    if len(parts) == 1 and not parts[0].housekeeping:
+    """Merge the logs of one run. The offsets in the result are ranks by time, as byte offsets of two logs cannot be
+    compared."""
+    if len(parts) == 1 and not parts[0].of_ray_daemon:
         return parts[0].evidence
     ordered = sorted(parts, key=lambda part: part.written)
-    own = [part for part in ordered if not part.housekeeping]
-    found = _merge_findings(own, [part for part in ordered if part.housekeeping], _Ranks(ordered))
+    own = [part for part in ordered if not part.of_ray_daemon]
+    found = _merge_findings(own, [part for part in ordered if part.of_ray_daemon], _Ranks(ordered))
     for part in own:
         some = part.evidence
         found.wait = some.wait or found.wait
@@ -205,8 +234,8 @@ def merge_evidence(parts: Sequence[LogOfRun]) -> Evidence:
     return found
 
 
-def _merge_findings(own: Sequence[LogOfRun], aside: Sequence[LogOfRun], ranks: _Ranks) -> Evidence:
-    """What the run's own logs show; where that is a failure, also what logs of other processes show before it."""
+def _merge_findings(own: Sequence[LogOfRun], daemons: Sequence[LogOfRun], ranks: _Ranks) -> Evidence:
+    """The findings of the run's own logs; if those show a failure, also what Ray's logs show before it."""
     progress = max((time for part in own if (time := _time(part.evidence.progressed)) is not None), default=None)
     hits: dict[str, Hit] = {}
     for part in own:
@@ -222,16 +251,16 @@ def _merge_findings(own: Sequence[LogOfRun], aside: Sequence[LogOfRun], ranks: _
     trends = [ranks.hit(hit, part) for part in own for hit in part.evidence.trends]
     bad = [hit.start for hit in hits.values() if hit.symptom.kind == "failure"]
     bad += [one.place for one in raised if not one.handled]
-    for part in aside if bad else ():
+    for part in daemons if bad else ():
         for hit in part.evidence.hits:
-            one = replace(ranks.hit(hit, part), aside=True)
+            one = replace(ranks.hit(hit, part), by_ray_daemon=True)
             if hit.symptom.id not in hits and hit.symptom.part in ("cause", "end") and _may_have_led_to(one.first, bad):
                 hits[hit.symptom.id] = one
     return Evidence(hits=list(hits.values()), raised=sorted(raised, key=lambda one: one.place.offset), trends=trends)
 
 
 class _Ranks:
-    """The ranks of places among all, by time where they tell one, else by when their log was last written."""
+    """Ranks of the lines of several logs, by the time on the line, else by the time when its log was last written."""
 
     def __init__(self, parts: Sequence[LogOfRun]) -> None:
         self._parts = {id(part): number for number, part in enumerate(parts)}
@@ -268,7 +297,7 @@ def _add_hit(hits: dict[str, Hit], hit: Hit) -> None:
 
 
 def _first_that_counts(first: LogLine, last: LogLine, own: Evidence, progress: float | None) -> LogLine | None:
-    """Of the first and the last place of something, the one that the run did not go on after, as far as is known."""
+    """The first occurrence, or the last one, whichever the run did not survive; None where it survived both."""
     for place in (first, last):
         late = place.at is None or progress is None or place.at >= progress - _CLOCKS_APART
         if place.offset >= own.progress and late:
@@ -277,7 +306,7 @@ def _first_that_counts(first: LogLine, last: LogLine, own: Evidence, progress: f
 
 
 def _may_have_led_to(place: LogLine, bad: Sequence[LogLine]) -> bool:
-    """Whether a line is early enough to be the cause of one of the others, as far as they have times."""
+    """Whether a line is early enough to have caused one of `bad`, judged by their times where they have any."""
     times = [other.at for other in bad if other.at is not None]
     return place.at is None or not times or place.at <= max(times) + _CLOCKS_APART
 

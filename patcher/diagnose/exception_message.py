@@ -1,10 +1,9 @@
-"""What an exception's message says, in parts: which name, argument, key, file or version is the matter.
+"""Parse the message of an exception into parts: which name, argument, key, file or version is the problem.
 
     ImportError: cannot import name 'AutoModelForVision2Seq' from 'transformers' (/opt/…/transformers/__init__.py)
                  ▲ missing-name     ▲ symbol: transformers.AutoModelForVision2Seq
 
-The shapes of messages are those of Python, of importlib, of torch, of NCCL, of hydra and omegaconf, and of
-pkg_resources.
+The known forms of messages are those of Python, importlib, torch, NCCL, hydra and omegaconf, and pkg_resources.
 """
 
 from __future__ import annotations
@@ -47,47 +46,39 @@ Matter = Literal[
     "cut",
     "words",
 ]
-# What says by itself which failure it is; shapes, types and keys do so only with the code that met them.
+# These say by themselves which failure it is. Shapes, types and keys do so only together with the code that met them.
 TELLING_ALONE: frozenset[Matter] = frozenset(
     (
         *("missing-name", "missing-module", "missing-attribute", "unexpected-argument", "missing-argument"),
-        *(
-            "argument-twice",
-            "too-many-arguments",
-            "option",
-            "version",
-            "config-key",
-            "config-value",
-            "validation",
-            "nccl",
-        ),
+        *("argument-twice", "too-many-arguments", "option", "version", "config-key", "config-value", "validation"),
+        "nccl",
     )
 )
 TELLING_WITH_RECORD: frozenset[Matter] = TELLING_ALONE | {"collective"}
-"""What a record's words are made exact by: whose shapes differ, and which two they are."""
+"""Those that add something to a record's explanation. `collective`: which ranks ran which operation."""
 
 
 @dataclass(frozen=True, slots=True)
 class MessageParts:
-    """The parts of a message; "" for what it does not tell."""
+    """The parts of a message; "" for what it does not say."""
 
     matter: Matter
     symbol: str = ""
-    """The dotted name that is missing, `vllm.lora.models.LoRAModel`, or was called, `Engine.__init__`; what is None."""
+    """The dotted name that is missing, `vllm.lora.models.LoRAModel`, or was called, `Engine.__init__`, or is None."""
     names: tuple[str, ...] = ()
-    """Arguments, a key, a path, what does not fit together, or the condition of an assertion."""
+    """Arguments, a key, a path, or the condition of an assertion."""
     wanted: str = ""
     found: str = ""
     file: str = ""
-    """Of the module that lacks a name."""
+    """The file of the module that lacks the name."""
     near: str = ""
-    """A name that the module has, which Python takes the missing one for a slip of."""
+    """A similar name that the module has, from Python's `Did you mean`."""
     cut: bool = False
-    """Whether the missing name may go on: the log's line ends within it."""
+    """Whether the missing name may be longer than what is known: the line of the log ends within it."""
 
     @property
     def package(self) -> str:
-        """The package that the missing name is of; "" where only a class or a function is known by its own name."""
+        """The top-level package that lacks the name; "" where only the name of a class or function is known."""
         return self.symbol.partition(".")[0] if self.matter in ("missing-name", "missing-module") else ""
 
 
@@ -102,12 +93,12 @@ _METHODS: Mapping[str, str] = {
     )
     for name in names.split()
 }
-"""What only values of one built-in type are asked for, and no array, tensor or table."""
+"""Methods that only values of one built-in type have, and no array, tensor or table."""
 
 
 def wanted_type(parts: MessageParts) -> str:
-    """What a value should have been that is asked for what only another type has: `list` for `extend` of an array; ""
-    where that is not known."""
+    """The type that a value should have had: `list` where `extend` was called on an array; "" where that is not
+    known."""
     if parts.matter != "missing-attribute" or parts.symbol not in _VALUES or not parts.names:
         return ""
     wanted = _METHODS.get(parts.names[0], "")
@@ -115,8 +106,11 @@ def wanted_type(parts: MessageParts) -> str:
 
 
 def is_of_two_releases(parts: MessageParts) -> bool:
-    """Whether failures of this shape most often come of two packages whose releases do not fit: 41 of the 64 in the two
-    samples of docs/diagnosis.md do, and 23 are mistakes or settings of the code that asks."""
+    """Whether failures of this form are mostly caused by two packages whose releases do not fit together.
+
+    Measured: in the two samples of docs/diagnosis.md 41 of 64 such failures are, and 23 are mistakes or settings of the
+    calling code.
+    """
     if wanted_type(parts):
         return False
     if parts.matter in ("missing-attribute", "missing-argument", "unexpected-argument", "too-many-arguments"):
@@ -231,11 +225,20 @@ _REFUSAL = re.compile(r"^\s+(?:Value error, |Assertion failed, )?(?P<words>.+?)(
 _FULL_KEY = re.compile(r"^\s*full_key: (?P<key>\S+)")
 
 
-def parse_message(lines: Sequence[str]) -> MessageParts | None:
-    """The parts of a message, whose first line begins with the exception's name; None for one of no known shape.
+_WORD = re.compile(r"[A-Za-z]{2,}")
+_FEWEST_WORDS = 4
 
-    A message may carry another: `RuntimeError: Failed to import transformers.x because of the following error (look up
-    to see its traceback):` has what counts on its next line.
+
+def has_words(text: str) -> bool:
+    """Whether a text has enough words to be understood alone, so that it is no mere name or key."""
+    return len(_WORD.findall(text)) >= _FEWEST_WORDS
+
+
+def parse_message(lines: Sequence[str]) -> MessageParts | None:
+    """Parse a message, whose first line begins with the exception's name; None for a message of no known form.
+
+    A message may carry another one. `RuntimeError: Failed to import transformers.x because of the following error (look
+    up to see its traceback):` has what matters on its next line.
     """
     for line in lines:
         for matter, pattern in _PATTERNS:
@@ -243,15 +246,16 @@ def parse_message(lines: Sequence[str]) -> MessageParts | None:
             if found is not None:
                 return _parts_of(matter, found.groupdict(), lines)
         key = _KEY.search(line.rstrip())
-        if key is not None and len(_WORD.findall(key["name"])) < _FEWEST_WORDS:  # `KeyError: "Invalid keys in …"`
+        if key is not None and not has_words(key["name"]):  # `KeyError: "Invalid keys in …"`
             return MessageParts("key", names=(key["name"],))
-    # NCCL puts what happened behind its own name of it: `ncclInternalError: Internal check failed.`, `Last error:`, …
+    # NCCL prints the event behind its own name for it: `ncclInternalError: Internal check failed.`, `Last error:`,
+    # event.
     last = next((at for at, line in enumerate(lines) if line.strip() == "Last error:"), len(lines))
     said = [line.strip() for line in lines[last + 1 :] if line.strip()]
     return MessageParts("nccl", found=said[0]) if said else None
 
 
-# Of the shapes of Python's own messages, which exception says it. The others are said by exceptions of several kinds.
+# Messages of Python that only one exception has. Messages of other forms come with several exceptions.
 _RAISED_AS: tuple[tuple[str, str], ...] = (
     ("ImportError", r"cannot import name "),
     ("ModuleNotFoundError", r"No module named '"),
@@ -273,23 +277,18 @@ _RAISED_AS: tuple[tuple[str, str], ...] = (
 )
 _SAID_BY = tuple((name, re.compile(pattern)) for name, pattern in _RAISED_AS)
 MESSAGE_WORDS = (
-    *(
-        "cannot import name ",
-        "no module named '",
-        " has no attribute '",
-        " got an unexpected ",
-        " got multiple values ",
-    ),
-    *(" got some positional-only ", " required positional argument", " required keyword-only argument"),
-    *(" positional argument but ", " positional arguments but ", "' object is not ", "unsupported operand type(s)"),
-    *("cannot unpack non-iterable ", " not supported between instances of ", "' is not defined", "local variable '"),
-    *(" values to unpack (", " index out of range", " is out of bounds for ", "no such file or directory: '"),
+    *("cannot import name ", "no module named '", " has no attribute '", " got an unexpected "),
+    *(" got multiple values ", " got some positional-only ", " required positional argument"),
+    *(" required keyword-only argument", " positional argument but ", " positional arguments but "),
+    *("' object is not ", "unsupported operand type(s)", "cannot unpack non-iterable "),
+    *(" not supported between instances of ", "' is not defined", "local variable '", " values to unpack ("),
+    *(" index out of range", " is out of bounds for ", "no such file or directory: '"),
 )
-"""Words of which each of these messages holds one, in lower case."""
+"""Each message in `_RAISED_AS` holds one of these words, in lower case."""
 
 
 def raised_as(message: str) -> str:
-    """The exception that says such a message, which stands without its name; "" where that is not known.
+    """The exception that has such a message, for a message printed without its name; "" where that is not known.
 
     'AdamW' object has no attribute 'train' ▶ AttributeError
     """
@@ -306,10 +305,10 @@ def _parts_of(matter: Matter, parts: dict[str, str | None], lines: Sequence[str]
         return MessageParts(matter, wanted=one, found=other)
     several = part("several")
     names = tuple(re.findall(r"'([^']+)'", several)) or tuple(filter(None, (part("names") or several,)))
-    # Of a command line, without the values of the options.
+    # Of `--kl 0.1 --x 3` only the names of the options.
     names = tuple(name for name in names if name.startswith("--")) or names
     if matter == "validation":
-        # huggingface_hub names the field on this line, pydantic on the next one; the message is below it, set in.
+        # huggingface_hub names the field on this line, pydantic on the next one. The message is below, indented.
         below = [line for line in lines if line.strip()][1:3]
         names = names or tuple(field["field"] for line in below[:1] if (field := _FIELD.match(line)) is not None)
         words = next((said["words"] for line in below if (said := _REFUSAL.match(line)) is not None), "")
@@ -327,7 +326,7 @@ _RUNS = re.compile(r"(?P<rank>\d+) .*OpType=(?P<operation>\w+)(?:, ?TensorShape=
 
 
 def _collective(text: str) -> str:
-    """`rank 1: ALLREDUCE [3]`."""
+    """`1 is running collective: …OpType=ALLREDUCE, TensorShape=[3]` ▶ `rank 1: ALLREDUCE [3]`."""
     found = _RUNS.match(text)
     if found is None:
         return text
@@ -338,8 +337,12 @@ def _collective(text: str) -> str:
 _CUT = re.compile(rf"(?:No module named|cannot import name) '(?P<cut>{_NAME}(?:\.{_NAME})*\.?)(?:\.\.\.|…)?$")
 
 
+UNREADABLE_CODE = (SyntaxError, ValueError, RecursionError, MemoryError)
+"""What `ast` raises for a line of code that is no whole statement, or that is nested too deeply."""
+
+
 def parse_cut_import(line: str, code: str) -> MessageParts | None:
-    """What a line of code tells of a name in which the exception's line ends, as a log's or a title's often does:
+    """Parse a message that is cut off within a name, as logs and titles often are; the line of code completes the name:
 
       from triton.ops.matmul_perf_model import early_config_prune
     ModuleNotFoundError: No module named 'triton.o              ▶ triton.ops
@@ -360,7 +363,7 @@ def parse_cut_import(line: str, code: str) -> MessageParts | None:
 
 
 def completed(line: str, parts: MessageParts) -> str:
-    """The line that ends within a name, with the whole of it: as it was, and as others have it who met it too."""
+    """The line that is cut off within a name, with the whole name, as other people's logs have it."""
     module, _, name = parts.symbol.rpartition(".")
     whole = f"No module named '{parts.symbol}'"
     if parts.matter == "missing-name":
@@ -369,10 +372,11 @@ def completed(line: str, parts: MessageParts) -> str:
 
 
 def _imports(code: str) -> tuple[str, list[str]] | None:
-    """The module of a line of code and the names that are imported from it; none where these follow on other lines."""
+    """The module of an import statement, and the names imported from it; no names where they follow on further
+    lines."""
     try:
         (node,) = ast.parse(re.sub(r"\($", "(_)", code.strip())).body
-    except (SyntaxError, ValueError):
+    except UNREADABLE_CODE:
         return None
     match node:
         case ast.ImportFrom(module=str(module), names=names, level=0):
@@ -383,83 +387,15 @@ def _imports(code: str) -> tuple[str, list[str]] | None:
 
 
 def parse_stopped(line: str, code: str) -> MessageParts | None:
-    """What `next(…)` was to take the first of, where a StopIteration tells that there is none."""
+    """What a StopIteration is about: the argument of `next(…)`, which had no first element."""
     if not re.fullmatch(r"StopIteration:?", line.strip()):
         return None
     try:
-        tree = ast.parse(code)
-    except (SyntaxError, ValueError):
+        asked = [
+            ast.unparse(node.args[0])
+            for node in ast.walk(ast.parse(code))
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "next" and node.args
+        ]
+    except UNREADABLE_CODE:
         return None
-    asked = [
-        ast.unparse(node.args[0])
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "next" and node.args
-    ]
     return MessageParts("empty", names=(asked[0],)) if len(asked) == 1 else None
-
-
-_ADVICE = (
-    r"please (?!see|refer|report|file|open|create|check the log|note)",
-    r"try (?:to |setting|adding|running|using|reducing|increasing)",
-    r"did you mean",
-    r"you (?:can|should|need to|must|may want to)\b",
-    r"consider (?:setting|using|enabling|increasing|reducing)",
-    r"to (?:fix|resolve|avoid|work around|append to your config|use|enable|disable) ",
-    r"supported (?:versions|values|types|dtypes|models|options|backends)\b.* (?:are|is)",
-    r"must be (?:one of|in)",
-    r"(?:pip|conda|apt|apt-get) install ",
-    r"set (?!.{0,40}HYDRA_FULL_ERROR)(?:the environment variable |`?[A-Z_]{4,})",
-    r"use `[^`]+` instead",
-    r"instead use",
-    r"make sure (?:that |to )",
-    r"(?:upgrade|downgrade|install) ",
-)
-_REMEDY = re.compile(
-    rf"(?:^|(?<=[.!:;] ))[^.!\n]*?\b(?:{'|'.join(_ADVICE)}).*?(?:[.!](?=\s|$)|$)", re.IGNORECASE | re.MULTILINE
-)
-_LONGEST = 300
-"""Characters of a remedy that are quoted."""
-
-
-def remedy_in(lines: Sequence[str]) -> str:
-    """The sentence of a message that says what to do; "" where none does."""
-    text = "\n".join([re.sub(r"^[\w.]+(?:Error|Exception|Warning)?: ", "", lines[0]), *lines[1:]]) if lines else ""
-    found = _REMEDY.search(text)
-    return " ".join(found[0].split())[:_LONGEST] if found is not None else ""
-
-
-_NAMED = re.compile(r"^(?:[\w.]*(?:Error|Exception|Failure|Interrupt|Exit)\w*|(?:\w+\.)+[A-Z]\w*): *")
-_WORD = re.compile(r"[A-Za-z]{2,}")
-_FEWEST_WORDS = 4
-_MOST_WORDS = 400
-"""Characters of a message's own words that are quoted."""
-
-
-def own_words(lines: Sequence[str], named: bool = True) -> str:
-    """What a message of no known shape says in words of its own, `Numba needs NumPy 2.2 or less. Got NumPy 2.3.`;
-    "" for one that says too little to be understood alone.
-
-    Args:
-        named: whether it must begin with an exception's name; a logger's error does not.
-    """
-    first = _NAMED.sub("", lines[0]) if lines else ""
-    text = " ".join(" ".join([first, *lines[1:3]]).split())
-    if len(_WORD.findall(text)) < _FEWEST_WORDS or (named and lines and not _NAMED.match(lines[0])):
-        return ""
-    return text if len(text) <= _MOST_WORDS else f"{text[:_MOST_WORDS].rsplit(' ', 1)[0]} …"
-
-
-_VOLATILE = (
-    (re.compile(r"\(?(?:/[\w.+@-]+){2,}\)?"), ""),
-    (re.compile(r"0x[0-9a-fA-F]+|\b[0-9a-f]{12,}\b"), ""),
-    (re.compile(r"\b(?:pid|rank|ip|port)[= ]\S+"), ""),
-    (re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b"), ""),
-)
-_MOST_SEARCHED = 160
-
-
-def to_search_for(line: str) -> str:
-    """A message without what differs from run to run: paths, addresses, numbers of processes."""
-    for pattern, put in _VOLATILE:
-        line = pattern.sub(put, line)
-    return " ".join(line.split())[:_MOST_SEARCHED]

@@ -1,8 +1,8 @@
-"""What a failure says that no record covers: who asks for what, and what the message itself advises.
+"""Explain a failure that no record covers: who asks for what, and what the message itself advises.
 
-An exception of a known shape becomes a sentence, `mbridge 0.15.1 (mbridge/core/util.py:83) asks for
-ModelType.encoder_and_decoder, which megatron-core 0.18.0 does not have`. Nothing is guessed: what the message, the
-frames and the known versions do not tell is not said.
+A message of a known form becomes a sentence: `mbridge 0.15.1 (mbridge/core/util.py:83) asks for
+ModelType.encoder_and_decoder, which megatron-core 0.18.0 does not have`. Nothing is guessed: the sentence holds only
+what the message, the frames and the known versions say.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import takewhile
 from urllib.parse import quote_plus
@@ -17,14 +18,13 @@ from urllib.parse import quote_plus
 from patcher.diagnose.diagnosis import Explanation
 from patcher.diagnose.evidence import LogLine, Raised
 from patcher.diagnose.exception_message import (
+    UNREADABLE_CODE,
     MessageParts,
     completed,
-    own_words,
+    has_words,
     parse_cut_import,
     parse_message,
     parse_stopped,
-    remedy_in,
-    to_search_for,
     wanted_type,
 )
 from patcher.diagnose.frame import Frame, distribution, frame_of
@@ -33,8 +33,8 @@ from patcher.i18n import Phrase, phrase
 from patcher.logs.labels import strip_labels
 from patcher.secrets.redacting import here
 
-# Code that only stands between who asks and what is asked: torch's own attributes of modules and its calls of them, and
-# what decorators put around a function, `return func(*args, **kwargs)`, and transformers' help to compare versions.
+# Functions that only pass a call on, so they are not who asks: attributes and calls of torch modules, decorators with
+# `return func(*args, **kwargs)`, and the version checks of transformers.
 _HANDS_ON = re.compile(
     r", in (?:__[gs]etattr(?:ibute)?__|_(?:wrapped_)?call_impl"
     r"|inner|wrapped_f(?:n|unc)|decorate_context|_compare_versions|require_version(?:_core)?)$"
@@ -43,7 +43,7 @@ _IS_EXCEPTION = re.compile(r"(?:Error|Exception|Failed|Failure)\.__init__$")
 _SEARCH = "https://github.com/search?type=issues&q="
 
 _NO_FILE = re.compile(r"<(?!ipython-input)")
-"""`<string>` and `<frozen importlib._bootstrap>` are nobody's own code; the cell of a notebook is."""
+"""`<string>` and `<frozen importlib._bootstrap>` are not the user's own code; the cell of a notebook is."""
 
 
 def explain(
@@ -53,59 +53,43 @@ def explain(
     below: Sequence[str] = (),
     complaint: bool = False,
 ) -> Explanation | None:
-    """The explanation of an exception; None where neither its message nor its frames say anything.
+    """Explain an exception; None where neither its message nor its frames say anything.
 
     Args:
-        below: the lines below the place's, which may be more of its message.
-        complaint: whether the line is an error that no exception is.
+        place: the line of the exception, or the line that reports an error without one.
+        versions: by distribution.
+        below: the lines below `place`, which may belong to its message.
+        complaint: whether `place` reports an error that is no exception.
     """
-    own = takewhile(lambda text: text.strip() and not strip_labels(text).level and not begins_anew(text), below)
-    lines = raised.message if raised is not None and raised.message else (place.text, *own)
-    more = takewhile(_is_of_message, lines[1:] if raised is not None and raised.message else ())
-    cut = raised is not None and not raised.name and not raised.message
-    words = "" if cut else own_words([strip_labels(lines[0]).text, *more], named=not complaint)
-    texts = [one.text for one in raised.frames] if raised is not None else []
-    # A log that ends within a traceback has the line of code as its place.
-    code = _code(*texts, place.text)
+    lines = _message_lines(place, raised, below)
     first = strip_labels(lines[0]).text
-    parts = parse_message(lines) or parse_cut_import(lines[0], code) or parse_stopped(first, code)
-    parts = parts or (MessageParts("words", found=words) if words else None)
-    if parts is None and code.startswith("assert "):
-        parts = MessageParts("claim", names=(_claim(code),))
-    if parts is None and raised is not None and raised.name and raised.message == (f"{raised.name}: ",):
-        parts = MessageParts("cut", names=(raised.name,))
+    texts = [one.text for one in raised.frames] if raised is not None else []
+    # If the log ends within a traceback, `place` is the line of code.
+    code = _code(*texts, place.text)
+    parts = _parts(lines, raised, code, complaint)
     remedy = remedy_in(lines)
-    if parts is not None and parts.matter == "words" and remedy in words:
+    if parts is not None and parts.matter == "words" and remedy in parts.found:
         remedy = ""
     frames = [frame for text in texts if (frame := frame_of(text)) is not None]
-    asking = [frame for text in texts if not _HANDS_ON.search(text) and (frame := frame_of(text)) is not None]
-    # A frame of Python's own library, or of `python -c`, asks on behalf of who called it. Where all frames only hand
-    # on, the log does not show who asks.
-    at = _innermost(asking) or (_innermost(frames) or frames[-1] if asking else None)
+    at = _asking_frame(texts, frames)
     if parts is not None and parts.matter == "claim":
         at = frames[-1] if frames else None
     elif parts is not None and parts.matter == "none" and frames and at == frames[-1]:
         parts = replace(parts, symbol=_asked_of(parts, code))
+    sentence = None
+    if parts is not None:
+        # The words of an error that a logger prints are its own, and not those of a frame.
+        speaking = None if complaint and parts.matter == "words" else at
+        who = _who(speaking, versions)
+        if raised is not None and raised.message and not raised.name and speaking is not None:
+            # The error is printed above a traceback that is cut off, so frames may be missing.
+            who = phrase("{who} or what it calls", who=who)
+        sentence = _claim_sentence(parts, who, frames) or _sentence(parts, who, versions)
+    if sentence is None:
+        if not remedy and raised is None:
+            return None
+        sentence = _place_sentence(lines[0], raised, at)
     caller = next((one for one in reversed(frames) if not one.installed and not _NO_FILE.match(one.path)), None)
-    speaking = None if complaint and parts is not None and parts.matter == "words" else at
-    who = _who(speaking, versions)
-    if raised is not None and raised.message and not raised.name and speaking is not None:
-        # The error stands above a traceback that is cut, so frames below the last one may be missing.
-        who = phrase("{who} or what it calls", who=who)
-    sentence = _sentence(parts, who, versions) if parts is not None else None
-    if parts is not None and parts.matter == "claim" and (whence := _called_from(frames)) is not None:
-        text = "{who} asserts {claim}, which does not hold for the call at {place}"
-        claim = ", ".join(parts.names)
-        sentence = phrase(text, who=who, claim=claim, place=whence.shown)
-    if sentence is None and not remedy and raised is None:
-        return None
-    if sentence is None and raised is not None and not raised.name and at is not None:
-        sentence = phrase("the log ends within a traceback, at {place}", place=at.shown)
-    elif sentence is None:
-        name = _name(lines[0])
-        sentence = phrase("{name}", name=name)
-        if at is not None:
-            sentence = phrase("{name}, raised at {place}", name=name, place=at.shown)
     searched = _searched(first, code) or whole_line(lines[0], raised)
     if parts is not None and parts.matter == "cut" and at is not None:
         searched = f"{parts.names[0]} {at.path.replace('/', ' ')}"
@@ -115,9 +99,63 @@ def explain(
         at,
         caller.shown if caller is not None and caller != at else "",
         remedy,
-        # As it is written into the link, a secret would no longer look like one where the report is redacted.
+        # Redact before quoting: in a link a secret no longer looks like one.
         search=_SEARCH + quote_plus(to_search_for(here().text(searched))),
     )
+
+
+def _message_lines(place: LogLine, raised: Raised | None, below: Sequence[str]) -> Sequence[str]:
+    """The lines of the message, as far as they are known."""
+    if raised is not None and raised.message:
+        return raised.message
+    own = takewhile(lambda text: text.strip() and not strip_labels(text).level and not begins_anew(text), below)
+    return (place.text, *own)
+
+
+def _parts(lines: Sequence[str], raised: Raised | None, code: str, complaint: bool) -> MessageParts | None:
+    """The parsed message; for a message of no known form its own words, or the condition of an `assert`."""
+    first = strip_labels(lines[0]).text
+    parts = parse_message(lines) or parse_cut_import(lines[0], code) or parse_stopped(first, code)
+    if parts is not None:
+        return parts
+    more = takewhile(_is_of_message, lines[1:] if raised is not None and raised.message else ())
+    is_code = raised is not None and not raised.name and not raised.message
+    if not is_code and (words := own_words([first, *more], named=not complaint)):
+        return MessageParts("words", found=words)
+    if code.startswith("assert "):
+        return MessageParts("claim", names=(_claim(code),))
+    if raised is not None and raised.name and raised.message == (f"{raised.name}: ",):
+        return MessageParts("cut", names=(raised.name,))
+    return None
+
+
+def _asking_frame(texts: Sequence[str], frames: Sequence[Frame]) -> Frame | None:
+    """The innermost frame that asks for something by itself; None where all frames only pass a call on.
+
+    A frame of Python's standard library, or of `python -c`, asks on behalf of its caller.
+    """
+    asking = [frame for text in texts if not _HANDS_ON.search(text) and (frame := frame_of(text)) is not None]
+    if not asking:
+        return None
+    return _innermost(asking) or _innermost(frames) or frames[-1]
+
+
+def _claim_sentence(parts: MessageParts, who: Phrase, frames: Sequence[Frame]) -> Phrase | None:
+    """The sentence for an assertion that a call from another package did not meet; None for anything else."""
+    if parts.matter != "claim" or (whence := _called_from(frames)) is None:
+        return None
+    text = "{who} asserts {claim}, which does not hold for the call at {place}"
+    return phrase(text, who=who, claim=", ".join(parts.names), place=whence.shown)
+
+
+def _place_sentence(line: str, raised: Raised | None, at: Frame | None) -> Phrase:
+    """The sentence where the message says nothing that is known: the exception's name, and where it was raised."""
+    if raised is not None and not raised.name and at is not None:
+        return phrase("the log ends within a traceback, at {place}", place=at.shown)
+    name = _name(line)
+    if at is None:
+        return phrase("{name}", name=name)
+    return phrase("{name}, raised at {place}", name=name, place=at.shown)
 
 
 def _code(*texts: str) -> str:
@@ -126,14 +164,14 @@ def _code(*texts: str) -> str:
 
 
 def whole_line(line: str, raised: Raised | None) -> str:
-    """An exception's line, with the whole of the name in which it ends where the line of code tells it."""
+    """The line of an exception; where it is cut off within a name, with the whole name from the line of code."""
     code = _code(*(one.text for one in raised.frames)) if raised is not None else ""
     parts = parse_cut_import(line, code) if code else None
     return completed(line, parts) if parts is not None else line
 
 
 def _called_from(frames: Sequence[Frame]) -> Frame | None:
-    """The innermost frame of another package than the last one is of; None where all are of one."""
+    """The innermost frame of another package than the last frame's; None where all are of one package."""
     last = _top(frames[-1]) if frames else ""
     return next((one for one in reversed(frames) if last and _top(one) not in ("", last)), None)
 
@@ -142,20 +180,21 @@ _PLACEHOLDER = re.compile(r"^(?:\.\.\.|…)/+")
 
 
 def _top(at: Frame) -> str:
-    """The top-level module that a frame is of, also of a cut path, `.../loss/cce.py`; "" where it is unknown."""
+    """The top-level module of a frame, also of a shortened path such as `.../loss/cce.py`; "" where it is unknown."""
     cut = _PLACEHOLDER.sub("", at.path)
     return at.package or (cut.partition("/")[0] if cut != at.path and "/" in cut else "")
 
 
 def _searched(line: str, code: str) -> str:
-    """What is looked for where an exception has no message: its name and the code that raised it."""
+    """What to search for where an exception has no message: its name and the code that raised it."""
     bare = re.fullmatch(r"\s*(?P<name>[\w.]+):?\s*", line)
     return f"{bare['name']} {code.removeprefix('assert ')}" if bare is not None and code else ""
 
 
 def _is_of_message(line: str) -> bool:
-    """Whether a line below an exception may be more of its message: no other log line, `[W309 02:06:18 a.cpp:15] …`."""
-    # A line of signs alone, `"""` or `.`, only ends what was quoted.
+    """Whether a line below an exception may belong to its message. `[W309 02:06:18 a.cpp:15] …` is a log line of its
+    own."""
+    # A line without letters, `"""` or `.`, only ends a quotation.
     return bool(re.search(r"\w", line)) and not strip_labels(line).level and not begins_anew(line)
 
 
@@ -164,14 +203,12 @@ def _innermost(frames: Sequence[Frame]) -> Frame | None:
 
 
 def _claim(code: str) -> str:
-    """What `assert a in (1, 2), "not so"` asserts. The message may begin on this line and go on below it."""
+    """The condition that `assert a in (1, 2), "not so"` asserts. The message may continue on the next lines."""
     for whole in (code, code.removesuffix(", ("), code + ")"):
-        try:
+        with suppress(*UNREADABLE_CODE):
             (node,) = ast.parse(whole).body
-        except (SyntaxError, ValueError):
-            continue
-        if isinstance(node, ast.Assert):
-            return ast.unparse(node.test)
+            if isinstance(node, ast.Assert):
+                return ast.unparse(node.test)
     return code.removeprefix("assert ")
 
 
@@ -179,8 +216,10 @@ _CHAIN = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[[^][()]*\])*"
 
 
 def _asked_of(parts: MessageParts, code: str) -> str:
-    """What is None in a line of code: `self.bar` in `self.bar.update(1)`, of which `update` is asked;
-    "" where more than one thing may be it."""
+    """The expression that is None in a line of code: `self.bar` in `self.bar.update(1)`, where None has no `update`.
+
+    "" where the line has several candidates.
+    """
     if parts.names:
         found = re.findall(rf"(?<![\w.])({_CHAIN})\.{re.escape(parts.names[0])}\b", code)
     else:
@@ -193,7 +232,7 @@ def _name(line: str) -> str:
 
 
 def _who(at: Frame | None, versions: Mapping[str, str]) -> Phrase:
-    """`mbridge 0.15.1 (mbridge/core/util.py:83)`."""
+    """Who asks, in words: `mbridge 0.15.1 (mbridge/core/util.py:83)`."""
     if at is None:
         return phrase("the program")
     if not at.package:
@@ -231,7 +270,7 @@ def _sentence(parts: MessageParts, who: Phrase, versions: Mapping[str, str]) -> 
             text = "{who} passes {name} to {callee}, which does not take it"
             return phrase(text, who=who, name=names, callee=parts.symbol)
         case "argument-twice":
-            # `postprocess(output, **row)` where the row has a column `output` too.
+            # `postprocess(output, **row)`, where the row also has a column `output`.
             text = "{who} passes {name} to {callee} twice: by its place and by name, or by name and within **"
             return phrase(text, who=who, name=names, callee=parts.symbol)
         case "option":
@@ -308,3 +347,69 @@ def _sentence(parts: MessageParts, who: Phrase, versions: Mapping[str, str]) -> 
             return phrase("{who} raises {name}; what it says is cut off", who=who, name=names)
         case "words":
             return phrase("{who} says: {words}", who=who, words=parts.found)
+
+
+_ADVICE = (
+    r"please (?!see|refer|report|file|open|create|check the log|note)",
+    r"try (?:to |setting|adding|running|using|reducing|increasing)",
+    r"did you mean",
+    r"you (?:can|should|need to|must|may want to)\b",
+    r"consider (?:setting|using|enabling|increasing|reducing)",
+    r"to (?:fix|resolve|avoid|work around|append to your config|use|enable|disable) ",
+    r"supported (?:versions|values|types|dtypes|models|options|backends)\b.* (?:are|is)",
+    r"must be (?:one of|in)",
+    r"(?:pip|conda|apt|apt-get) install ",
+    r"set (?!.{0,40}HYDRA_FULL_ERROR)(?:the environment variable |`?[A-Z_]{4,})",
+    r"use `[^`]+` instead",
+    r"instead use",
+    r"make sure (?:that |to )",
+    r"(?:upgrade|downgrade|install) ",
+)
+_REMEDY = re.compile(
+    rf"(?:^|(?<=[.!:;] ))[^.!\n]*?\b(?:{'|'.join(_ADVICE)}).*?(?:[.!](?=\s|$)|$)", re.IGNORECASE | re.MULTILINE
+)
+_LONGEST = 300
+"""Characters of a remedy that are quoted. Set by hand: about two lines of a terminal."""
+
+
+def remedy_in(lines: Sequence[str]) -> str:
+    """The sentence of a message that advises what to do; "" where there is none."""
+    text = "\n".join([re.sub(r"^[\w.]+(?:Error|Exception|Warning)?: ", "", lines[0]), *lines[1:]]) if lines else ""
+    found = _REMEDY.search(text)
+    return " ".join(found[0].split())[:_LONGEST] if found is not None else ""
+
+
+_NAMED = re.compile(r"^(?:[\w.]*(?:Error|Exception|Failure|Interrupt|Exit)\w*|(?:\w+\.)+[A-Z]\w*): *")
+_MOST_WORDS = 400
+"""Characters of a message that are quoted. Set by hand."""
+
+
+def own_words(lines: Sequence[str], named: bool = True) -> str:
+    """The message itself, for one of no known form: `Numba needs NumPy 2.2 or less. Got NumPy 2.3.`
+
+    "" for one that has too few words to be understood alone.
+
+    Args:
+        named: whether it must begin with the name of an exception; the error of a logger does not.
+    """
+    first = _NAMED.sub("", lines[0]) if lines else ""
+    text = " ".join(" ".join([first, *lines[1:3]]).split())
+    if not has_words(text) or (named and lines and not _NAMED.match(lines[0])):
+        return ""
+    return text if len(text) <= _MOST_WORDS else f"{text[:_MOST_WORDS].rsplit(' ', 1)[0]} …"
+
+
+_VOLATILE = (
+    (re.compile(r"\(?(?:/[\w.+@-]+){2,}\)?"), ""),
+    (re.compile(r"0x[0-9a-fA-F]+|\b[0-9a-f]{12,}\b"), ""),
+    (re.compile(r"\b(?:pid|rank|ip|port)[= ]\S+"), ""),
+    (re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b"), ""),
+)
+_MOST_SEARCHED = 160
+
+
+def to_search_for(line: str) -> str:
+    """A message without what differs from run to run: paths, addresses, process ids."""
+    for pattern, put in _VOLATILE:
+        line = pattern.sub(put, line)
+    return " ".join(line.split())[:_MOST_SEARCHED]

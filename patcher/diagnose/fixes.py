@@ -1,4 +1,4 @@
-"""The fixes of a symptom that count here: for the versions at hand, with where their records stand on the tree."""
+"""Which fixes of a symptom apply to the versions at hand, and the status of their patch records on the tree at hand."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from patcher.records.symptoms import Fix, Symptom
 
 @dataclass(frozen=True, slots=True)
 class FixContext:
-    """Where a fix is to count: versions, and where the patch records stand on the tree at hand, by id."""
+    """What decides which fixes apply: versions by distribution, and the status of patch records by id."""
 
     versions: Mapping[str, str] = field(default_factory=dict)
     outcomes: Mapping[str, RecordOutcome] = field(default_factory=dict)
-    """Empty where no tree is at hand."""
+    """Empty without a tree."""
     root: str = ""
-    """The tree, where it was named."""
+    """The tree, where the user named one."""
     log: str = ""
-    """The file that is read, where it is one: what commands say `LOG` for."""
+    """The file that is diagnosed, if it is a plain file. It replaces `LOG` in commands."""
 
 
 def fixes_for(symptom: Symptom, context: FixContext, line: str = "") -> tuple[Offer, ...]:
-    """In the record's order, without those that the versions ignore.
+    """The fixes of a symptom that the versions do not exclude, in the record's order.
 
     Args:
-        line: the line of the log that is the symptom's sign, for commands with a word of it: `pip install PACKAGE`.
+        line: the line of the log that the symptom matched, for commands with a word of it: `pip install PACKAGE`.
     """
     words = _words(symptom, line)
     allowed = [fix for fix in symptom.fixes if versions_allow(fix.when, context.versions)]
@@ -43,9 +43,10 @@ _PLAIN = re.compile(r"[\w.+-]+")
 
 
 def _words(symptom: Symptom, line: str) -> dict[str, str]:
-    """What the named groups of the symptom's pattern take from the line: `(?P<module>\\w+)` is MODULE in a command.
+    """The words that named groups of the symptom's pattern match on the line: `(?P<module>\\w+)` is MODULE in a
+    command.
 
-    PACKAGE is what is installed to have that module. Text that means something to a shell is not put into a command.
+    PACKAGE is the distribution that installs that module. Text with a special meaning in a shell is not used.
     """
     for match in symptom.matches if line else ():
         if "(?P<" in match.line and (found := re.search(match.line, line, re.IGNORECASE)) is not None:
@@ -57,7 +58,7 @@ def _words(symptom: Symptom, line: str) -> dict[str, str]:
 
 
 def versions_allow(when: Mapping[str, str], versions: Mapping[str, str]) -> bool:
-    """Whether no known version is outside of what is asked for."""
+    """Whether all known versions fit the specifiers of `when`."""
     return not any(
         name in versions and isinstance(satisfies(versions[name], specifier, kind=_kind(name)), No)
         for name, specifier in when.items()
@@ -82,7 +83,7 @@ def _prepare_fix(fix: Fix, context: FixContext, words: Mapping[str, str]) -> Off
 
 
 def _apply(patch: str, context: FixContext) -> tuple[list[str], Phrase | Phrases]:
-    """The command, where it would do something, and what the record comes to on the tree."""
+    """The command, if there is something to do, and the status of the record on the tree."""
     tree = f"--root {shlex.quote(context.root)} " if context.root else ""
     outcome = context.outcomes.get(patch)
     if outcome is None:

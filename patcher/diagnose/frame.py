@@ -1,4 +1,4 @@
-"""A place in code, from a line of a traceback, and which distribution it is of.
+"""A frame of a Python traceback, and the package that its file belongs to.
 
 File "/opt/env/lib/python3.12/site-packages/mbridge/core/util.py", line 83, in build_model
 ▶ mbridge/core/util.py:83 of the package mbridge
@@ -27,12 +27,12 @@ _DISTRIBUTIONS = {
     "zmq": "pyzmq",
     "attr": "attrs",
 }
-"""Of modules that are called otherwise than what is installed for them."""
+"""Distributions whose name is not that of their module."""
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A place in code. `package`: the top-level module of an installed package, `verl` for a tree of it, else ""."""
+    """A place in code. `package`: the top-level module of an installed package, `verl` for a verl tree, else ""."""
 
     path: str
     line: int
@@ -45,7 +45,8 @@ class Frame:
 
 
 def frame_of(text: str) -> Frame | None:
-    """The frame of a line of a traceback, its path cut to what is below the folder of packages or the tree."""
+    """The frame on a line of a traceback, its path cut to what is below site-packages or the tree; None for other
+    lines."""
     found = _FRAME.search(text)
     if found is None:
         return None
@@ -60,10 +61,10 @@ def frame_of(text: str) -> Frame | None:
 
 
 def is_installed(path: str) -> bool:
-    """Whether a file lies in a folder of installed packages."""
+    """Whether a file is in site-packages or dist-packages."""
     return _INSTALLED.search(path) is not None
 
 
 def distribution(module: str) -> str:
-    """What is installed to have a module."""
+    """The distribution that installs a module, as pip takes it."""
     return _DISTRIBUTIONS.get(module) or distribution_of(module)

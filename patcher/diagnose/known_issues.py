@@ -1,10 +1,10 @@
-"""Public threads about a failure, looked up by exception, normalised message and innermost frame.
+"""Public issues about a failure, looked up by exception, normalised message and innermost frame.
 
     ImportError: cannot import name 'HybridCache' from 'transformers' (/opt/env/…/transformers/__init__.py)
     ▼
     ImportError │ cannot import name 'HybridCache' from 'transformers' │ peft/peft_model.py ▶ huggingface/peft#3333
 
-The index is `symptoms/known-issues.tsv`, made by `python -m bench.known_issues`. It holds facts and links.
+The index is `symptoms/known-issues.tsv`, made by `python -m bench.known_issues`. It holds facts and links only.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ _VOLATILE = (
     (re.compile(r"(?<![A-Za-z])\d+(?:\.\d+)*"), "0"),
 )
 _LONGEST = 160
-"""Characters of a message that are compared: a pattern of C++ names or shapes may be much longer."""
+"""Characters of a message that are compared. A message with C++ names or shapes may be much longer."""
 _TELLING = 24
-"""Characters from which on a message alone tells a failure: `KeyError: 'type'` does so only with its frame."""
+"""Characters above which a message identifies a failure alone. `KeyError: 'type'` does so only with its frame."""
 _MOST = 3
 _PROJECTS = ("verl-project/", "vllm-project/", "ray-project/", "sgl-project/", "NVIDIA/", "huggingface/", "Dao-AILab/")
 
 
 @dataclass(frozen=True, slots=True)
 class KnownIssue:
-    """A thread about a failure. `fixed_in`: a release that it names, `vllm 0.8.5`, else ""."""
+    """An issue about a failure. `fixed_in`: a release that the issue names, `vllm 0.8.5`, else ""."""
 
     exception: str
     message: str
@@ -49,11 +49,11 @@ class KnownIssue:
     """`huggingface/peft#3333`."""
     fixed_in: str
     about: str
-    """What it comes to, in a line of ours."""
+    """What the issue is about, in one line."""
 
     @property
     def of_a_project(self) -> bool:
-        """Whether it is a thread of a project that the failure may be in, and not of one that uses it."""
+        """Whether the issue is in a project that may contain the fault, and not in one that only uses it."""
         return self.thread.startswith(_PROJECTS)
 
     @property
@@ -63,7 +63,7 @@ class KnownIssue:
 
 
 def normalised(line: str) -> tuple[str, str]:
-    """An exception's line as its type and a message without paths, numbers and addresses."""
+    """Split an exception's line into its type and a message without paths, numbers and addresses."""
     found = _TYPE.match(line)
     message = line[found.end() :] if found is not None else line
     for pattern, put in _VOLATILE:
@@ -72,10 +72,10 @@ def normalised(line: str) -> tuple[str, str]:
 
 
 def known_issues(line: str, files: Sequence[str] = ()) -> tuple[KnownIssue, ...]:
-    """Threads about the failure that a line of a log tells, the nearest first.
+    """The issues about the failure on a line of a log, the best match first, at most three.
 
     Args:
-        files: of the traceback's frames, as `peft/peft_model.py`, the innermost last.
+        files: those of the traceback's frames, as `peft/peft_model.py`, the innermost last.
     """
     exception, message = normalised(strip_labels(line).text.strip())
     here = frozenset(files)
@@ -88,7 +88,8 @@ def known_issues(line: str, files: Sequence[str] = ()) -> tuple[KnownIssue, ...]
 
 
 def _is_about(one: KnownIssue, message: str, files: frozenset[str], alone: bool) -> bool:
-    """`alone`: whether such a message tells of one failure without its frame."""
+    """Whether an issue is about this failure. `alone`: whether such a message identifies the failure without its
+    frame."""
     if not message.startswith(one.message) or re.match(r"\w", message[len(one.message) :]):
         return False
     return one.frame in files or (alone and (len(one.message) >= _TELLING or not one.frame))
@@ -96,7 +97,7 @@ def _is_about(one: KnownIssue, message: str, files: frozenset[str], alone: bool)
 
 @cache
 def _index() -> dict[str, list[KnownIssue]]:
-    """All of them, by exception."""
+    """All issues, by exception."""
     found: dict[str, list[KnownIssue]] = {}
     for one in read(shipped("symptoms").joinpath(FILE).read_text(encoding="utf-8").splitlines()):
         found.setdefault(one.exception, []).append(one)
@@ -104,5 +105,5 @@ def _index() -> dict[str, list[KnownIssue]]:
 
 
 def read(lines: Iterable[str]) -> list[KnownIssue]:
-    """The rows of the index; a line that begins with # has none."""
+    """Read the rows of the index, without comments (#)."""
     return [KnownIssue(*line.split("\t")) for line in lines if line and not line.startswith("#")]

@@ -1,14 +1,13 @@
-"""What one line says by itself: an exception, an end of a process or of the run, a version, a complaint, or nothing.
+"""What one line means by itself: an exception, the end of a process or of the run, a version, an error, or nothing.
 
-The first three have their words (`EXCEPTION_WORDS`, `ENDING_WORDS`, `VERSION_WORDS`), and a function that reads a line
-which holds one of them.
+For the first three there are words that such lines hold (`EXCEPTION_WORDS`, `ENDING_WORDS`, `VERSION_WORDS`), and a
+function for a line that holds one of them. For the error of a line near the end of a log, see `complaints`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from patcher.diagnose.evidence import LogLine, Nature
@@ -21,21 +20,22 @@ ALONE = re.compile(
     r"|Exception(?=: \S))"
     r"(?P<of>\([\w.]+\))?(?::(?=\s|$)|$)"
 )
-"""An exception at the beginning of a line, known by its name alone."""
+"""An exception at the beginning of a line, recognised by its name alone: `ValueError: …`."""
 ENDING = re.compile(r"(?P<name>[A-Za-z_]\w*(?:\.(?:\w+|<locals>))*)(?P<of>\([\w.]+\))?(?::(?=\s|$)|$)")
 """The line that ends a traceback, whatever the exception is called."""
 
 _PRINTED = re.compile(r"(?:[A-Z][\w-]* (?:\w+ )?)?(?:exception|error)\s*: (?P<message>\S.*)", re.IGNORECASE)
-"""What a program prints of an exception, without its name: `Exception          : f() takes 1 positional argument …`."""
+"""An error that a program prints without the exception's name: `Exception          : f() takes 1 positional argument
+…`."""
 
 
 def printed_message(text: str) -> str:
-    """The message of an exception that a line prints without its name; "" for a line of another kind."""
+    """The message of an exception that a program prints without its name; "" for any other line."""
     found = _PRINTED.match(text)
     return found["message"] if found is not None else ""
 
 
-# What is no more of a message above it: a shell's prompt, and what hydra, Python, a scheduler and others say next.
+# What ends the message above it: the prompt of a shell, and what hydra, Python, a scheduler and others print next.
 _BEGINS = re.compile(
     r"(?:\([\w.+-]{1,64}\) ?)?\[?[\w.-]{1,64}@[\w.-]{1,64}[ :][^$#%]{0,80}[$#%](?:\s|$)"
     r"|(?:\([\w.+-]{1,64}\) ?)?(?:\$ |[\u276f\u279c] |PS [A-Z]:|bash-\d[\d.]*[$#])|>>> |In ?\[\d+\]: "
@@ -47,39 +47,40 @@ _BEGINS = re.compile(
 
 
 def begins_anew(text: str) -> bool:
-    """Whether a line below a message, without labels, is none of it."""
+    """Whether a line below a message does not belong to it. The line comes without labels."""
     return _BEGINS.match(text.lstrip()) is not None
 
 
-# What only carries another exception, which is the cause: `ray.exceptions.RayTaskError(ValueError): …`.
+# Exceptions that carry another one, which is the cause: `ray.exceptions.RayTaskError(ValueError): …`.
 _WRAPPERS = (
     *("RayTaskError", "ChildFailedError", "CalledProcessError", "ExceptionGroup", "ProcessRaisedException"),
     *("ProcessExitedException", "InstantiationException", "RemoteTraceback", "SystemExit", "WorkerCrashedError"),
     *("CellExecutionError", "PapermillExecutionError"),
 )
-# What a process sees when another one has ended: `EngineDeadError` says that the engine is gone, and not why.
+# Exceptions that a process raises because another one has ended: `EngineDeadError` says that the engine is gone, and
+# not why.
 _EFFECTS = (
     *("RayActorError", "ActorDiedError", "ActorUnavailableError", "EngineDeadError", "BrokenProcessPool"),
     *("BrokenPipeError", "ConnectionResetError", "EOFError", "CancelledError", "DistNetworkError", "DistBackendError"),
     *("OwnerDiedError", "ReferenceCountingAssertionError", "LocalRayletDiedError", "NodeDiedError"),
 )
-# Messages by which an exception of any class only carries another: `RuntimeError: Engine core initialization failed.
-# See root cause above.`
+# Messages that mark an exception of any class as the carrier of another: `RuntimeError: Engine core initialization
+# failed. See root cause above.`
 _CARRIED = re.compile(
     r"Caught \w+ in |died because of an error raised in its creation task|CheckpointException ranks:"
     r"|Engine core initialization failed|Engine process failed to start|WorkerProc initialization failed"
     r"|EngineCore encountered an issue|Engine loop has died"
     # A server's answer with its own traceback: `RuntimeError: Request failed with status code 500: Traceback (most …`.
     r"|: Traceback \(most recent call last\):$"
-    # pickle makes an exception anew from its text alone, which many a class does not take.
+    # pickle creates an exception again from its text only. Many classes take other arguments, so that fails.
     r"|\b\w+(?:Error|Exception|Failed|Failure)\.__init__\(\) missing"
 )
-# What Python itself, or wandb, prints before a traceback that ends nothing: `Exception ignored in: <function …>`.
+# Printed by Python, or wandb, before a traceback that does not end the process: `Exception ignored in: <function …>`.
 _IGNORED = re.compile(
     r"Exception ignored (?:in|on|while)|Error in atexit|Error in sys\.excepthook|--- Logging error ---"
     r"|Exception in thread .*(?:MsgRouterThr|NetStatThr|ChkStopThr|wandb)"
 )
-# Words of a warning that announces the traceback behind it as handled: `WARNING … failed to import X, falling back:`.
+# Words of a warning that announces the next traceback as handled: `WARNING … failed to import X, falling back:`.
 _SOFT = re.compile(
     r"fail|error|except|could not|couldn't|cannot|can't|unable|skipp|ignor|fall(?:ing)?[ -]?back"
     r"|not (?:found|available)",
@@ -87,13 +88,13 @@ _SOFT = re.compile(
 )
 
 
-# What a client sees of a server of the run's own, which tells the cause itself: `500 Server Error: Internal Server
-# Error for url: http://127.0.0.1:8000/wake_up`. A server elsewhere is asked by https.
+# The answer of a server that belongs to the run, and that logs the cause itself: `500 Server Error: Internal Server
+# Error for url: http://127.0.0.1:8000/wake_up`. Servers outside the run are reached by https.
 _OF_SERVER = re.compile(r"\b[45]\d\d\b.*\bfor url:? '?http://")
 
 
 def nature(name: str, of: str | None, text: str) -> Nature:
-    """What an exception of this name is to others."""
+    """How an exception of this name relates to the root cause; `of` is what it wraps, `(ValueError)`."""
     last = name.rpartition(".")[2]
     if last in ("HTTPError", "HTTPStatusError") and _OF_SERVER.search(text):
         return "effect"
@@ -103,40 +104,34 @@ def nature(name: str, of: str | None, text: str) -> Nature:
 
 
 def was_handled(level: str, before: str, before_level: str) -> bool:
-    """Whether a traceback was only logged and the run went on: by its own level, or by the line before it."""
+    """Whether a traceback was only logged and the run went on. Its own level, or the line before it, shows that."""
     if level in ("DEBUG", "INFO", "WARNING") or _IGNORED.match(before):
         return True
     return before_level in ("DEBUG", "INFO", "WARNING") and _SOFT.search(before) is not None
 
 
 _MUTE = ("assertionerror", "notimplementederror", "memoryerror")
-"""Often raised without a message: where a log begins within the traceback, this line is all that there is."""
+"""Often raised without a message. Where a log begins within the traceback, this line is all there is."""
 EXCEPTION_WORDS = (
     *("error:", "exception:", "interrupt:", "timeout:", "failure:", "notfound:", "expired:", "unsupported:"),
     *_MUTE,
     *("exception ", "e   assert ", "e       assert "),
     *MESSAGE_WORDS,
 )
-"""Words that lines with an exception hold."""
+"""Each line with an exception holds one of these, in lower case."""
 
 
 How = Literal["done", "closed", "killed", "failed"]
-"""`done`: the run has come to its end; `closed`: a part has; `killed`: a process was ended by a signal; `failed`: its
-status was not 0."""
+"""`done`: the run has ended; `closed`: a part of it has ended well; `killed`: a signal ended a process; `failed`: the
+exit status of a process was not 0."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Ending:
-    needle: str
-    pattern: str
-    how: How
-
-
-_ENDINGS = (
-    _Ending("final validation metrics", r"^[('\"]*Final validation metrics", "done"),
-    _Ending("train_runtime", r"^\{'train_runtime': ", "done"),
+# A word that the line holds in lower case, the pattern, and what the end is.
+_ENDINGS: tuple[tuple[str, str, How], ...] = (
+    ("final validation metrics", r"^[('\"]*Final validation metrics", "done"),
+    ("train_runtime", r"^\{'train_runtime': ", "done"),
     *(
-        _Ending(f"training {words}", rf"(?:^\W*|\] )(?:the )?training {words}\b(?! to| for| of| or)", "done")
+        (f"training {words}", rf"(?:^\W*|\] )(?:the )?training {words}\b(?! to| for| of| or)", "done")
         for words in (
             "complete",
             "completed",
@@ -148,66 +143,54 @@ _ENDINGS = (
             "has completed",
         )
     ),
-    _Ending("succeeded", r"^Job '\S+' succeeded\W*$", "done"),
-    _Ending("finished training", r"^\W*finished training\b", "done"),
-    _Ending("successfully installed", r"^Successfully installed \S", "closed"),
-    _Ending("application shutdown complete", r"Application shutdown complete", "closed"),
-    _Ending("exit", r"\bexit(?:ed)?(?: with)?(?: status| code|code)?\s*[:=]?\s*0\b(?!\.)", "closed"),
-    _Ending(
+    ("succeeded", r"^Job '\S+' succeeded\W*$", "done"),
+    ("finished training", r"^\W*finished training\b", "done"),
+    ("successfully installed", r"^Successfully installed \S", "closed"),
+    ("application shutdown complete", r"Application shutdown complete", "closed"),
+    ("exit", r"\bexit(?:ed)?(?: with)?(?: status| code|code)?\s*[:=]?\s*0\b(?!\.)", "closed"),
+    (
         "killed",
         r"^(?:\S+: line \d+: +\d+ |\[\d+\][+-]? +(?:\d+ )?)?Killed(?:$| +\S)(?!.* by user)"
         r"|\bwas killed by (?:signal|the OOM|SIGKILL)"
         r"|^(?:Memory cgroup )?out of memory: Killed process|\(OOM\) killed|^oom-kill",
         "killed",
     ),
-    _Ending(
-        "core dumped",
-        r"\(core dumped\)",
-        "killed",
-    ),
-    _Ending(
-        "segmentation fault", r"^(?:\S+: line \d+: +\d+ )?Segmentation fault|Fatal Python error: Segmentation", "killed"
-    ),
-    _Ending("segfault encountered", r"^!+ *Segfault encountered", "killed"),
-    _Ending("bus error", r"^(?:\S+: line \d+: +\d+ )?Bus error|Fatal Python error: Bus", "killed"),
-    _Ending("aborted", r"^(?:\S+: line \d+: +\d+ )?Aborted(?: |$)|Fatal Python error: Aborted", "killed"),
-    _Ending("illegal instruction", r"^(?:\S+: line \d+: +\d+ )?Illegal instruction", "killed"),
-    _Ending("floating point exception", r"^(?:\S+: line \d+: +\d+ )?Floating point exception", "killed"),
-    _Ending("fatal python error", r"^Fatal Python error: ", "killed"),
-    _Ending("terminate called", r"^terminate called (?:after throwing|without an active)", "killed"),
-    _Ending("received at time", r"^\*\*\* SIG[A-Z]+ received at time=", "killed"),
-    _Ending("panicked at", r"^thread '.*' (?:\(\d+\) )?panicked at ", "killed"),
-    _Ending(") received by pid", r"\bSignal \d+ \(SIG\w+\) received by PID", "killed"),
-    _Ending("died with <signals.sig", r"\bdied with <Signals\.SIG", "killed"),
-    _Ending("signal", r"\b(?:terminated|killed|exited|died|crashed) (?:by|with|due to|from) signal:? ?\S", "killed"),
-    _Ending(
+    ("core dumped", r"\(core dumped\)", "killed"),
+    ("segmentation fault", r"^(?:\S+: line \d+: +\d+ )?Segmentation fault|Fatal Python error: Segmentation", "killed"),
+    ("segfault encountered", r"^!+ *Segfault encountered", "killed"),
+    ("bus error", r"^(?:\S+: line \d+: +\d+ )?Bus error|Fatal Python error: Bus", "killed"),
+    ("aborted", r"^(?:\S+: line \d+: +\d+ )?Aborted(?: |$)|Fatal Python error: Aborted", "killed"),
+    ("illegal instruction", r"^(?:\S+: line \d+: +\d+ )?Illegal instruction", "killed"),
+    ("floating point exception", r"^(?:\S+: line \d+: +\d+ )?Floating point exception", "killed"),
+    ("fatal python error", r"^Fatal Python error: ", "killed"),
+    ("terminate called", r"^terminate called (?:after throwing|without an active)", "killed"),
+    ("received at time", r"^\*\*\* SIG[A-Z]+ received at time=", "killed"),
+    ("panicked at", r"^thread '.*' (?:\(\d+\) )?panicked at ", "killed"),
+    (") received by pid", r"\bSignal \d+ \(SIG\w+\) received by PID", "killed"),
+    ("died with <signals.sig", r"\bdied with <Signals\.SIG", "killed"),
+    ("signal", r"\b(?:terminated|killed|exited|died|crashed) (?:by|with|due to|from) signal:? ?\S", "killed"),
+    (
         "exit",
         r"\bexit(?:ed|s)?(?:[ _]?(?:with|return|code|status|exit|non-zero|a))*\s*[:=]?\s*-?[1-9]\d{0,2}\b(?![.\w])"
         r"|^srun: error: .*: Exited with exit code",
         "failed",
     ),
-    _Ending(
-        "srun: error",
-        r"^srun: error: .*: (?:Out Of Memory|Killed|Terminated)",
-        "killed",
-    ),
+    ("srun: error", r"^srun: error: .*: (?:Out Of Memory|Killed|Terminated)", "killed"),
 )
-ENDING_WORDS = tuple(dict.fromkeys(ending.needle for ending in _ENDINGS))
-_ENDING_PATTERNS = [(ending.needle, re.compile(ending.pattern, re.IGNORECASE), ending.how) for ending in _ENDINGS]
-# Lines that only speak of an exit: `will exit with code 1 if …`, `os._exit(1)` in a line of code, `--exit-code 2`.
+ENDING_WORDS = tuple(dict.fromkeys(word for word, _, _ in _ENDINGS))
+_ENDING_PATTERNS = [(word, re.compile(pattern, re.IGNORECASE), how) for word, pattern, how in _ENDINGS]
+# Lines that only mention an exit: `will exit with code 1 if …`, `os._exit(1)` in a line of code, `--exit-code 2`.
 _HARMLESS = re.compile(
     r"(?:if|when|should|would|will|to|on|may) (?:\w+ )?exit|exit code (?:of|is)|--[\w-]*exit|sys\.exit|os\._exit",
     re.IGNORECASE,
 )
 
 
-def ending_of(text: str, level: str, needle: str) -> How | None:
-    """What a line, without its labels, says of an end; None for nothing."""
+def ending_of(text: str, level: str, word: str) -> How | None:
+    """Which end a line reports, given the word that it holds; None for no end. The line comes without labels."""
     for own, pattern, how in _ENDING_PATTERNS:
-        if own == needle and pattern.search(text):
-            spoken_of = (
-                needle in ("exit", "signal") and how != "closed" and (level == "DEBUG" or _HARMLESS.search(text))
-            )
+        if own == word and pattern.search(text):
+            spoken_of = word in ("exit", "signal") and how != "closed" and (level == "DEBUG" or _HARMLESS.search(text))
             return None if spoken_of else how
     return None
 
@@ -227,11 +210,11 @@ _SAYINGS = (
 _NAMES = "|".join(sorted((re.escape(name).replace(r"\-", "[-_]") for name in DISTRIBUTIONS), key=len, reverse=True))
 _INSTALLED = re.compile(rf"(?<![\w-])(?P<name>{_NAMES})-{_VERSION}", re.IGNORECASE)
 _PINNED = re.compile(rf"(?<![\w\[-])(?P<name>{_NAMES})(?:\[[\w,-]+\])?==\s*{_VERSION}", re.IGNORECASE)
-# A model's configuration is printed as JSON, and its "transformers_version" is that of whoever saved the model. Only
-# where the object is printed (`Qwen2Config {`) is it the installed one.
+# The configuration of a model is printed as JSON, and its "transformers_version" names the release that saved the
+# model. Only in a printed object (`Qwen2Config {`) it is the installed release.
 _OF_CONFIG = re.compile(rf'^\s+"transformers_version": "{_VERSION}"')
 _CONFIG = re.compile(r"\w+Config \{$")
-_VERSION_PATTERNS = {needle: (name, re.compile(pattern, re.IGNORECASE)) for needle, name, pattern in _SAYINGS}
+_VERSION_PATTERNS = {word: (name, re.compile(pattern, re.IGNORECASE)) for word, name, pattern in _SAYINGS}
 
 INSTALLED = "successfully installed"
 OF_CONFIG = '"transformers_version"'
@@ -239,19 +222,20 @@ PINS = tuple(f"{name}==" for name in DISTRIBUTIONS)
 VERSION_WORDS = (*_VERSION_PATTERNS, *PINS, INSTALLED, OF_CONFIG)
 
 
-def versions_in(text: str, needle: str, before: list[str]) -> dict[str, str]:
-    """Versions by distribution that a line tells. `before`: lines before it, for what needs them."""
-    if needle == INSTALLED and text.lower().startswith(INSTALLED):
+def versions_in(text: str, word: str, before: list[str]) -> dict[str, str]:
+    """The versions that a line names, by distribution. `before`: the lines before it, which show what some versions are
+    of."""
+    if word == INSTALLED and text.lower().startswith(INSTALLED):
         return {_distribution_name(found["name"]): found["version"] for found in _INSTALLED.finditer(text)}
-    if needle == OF_CONFIG:
+    if word == OF_CONFIG:
         found = _OF_CONFIG.match(text)
         printed = found is not None and any(_CONFIG.search(line.rstrip()) for line in before)
         return {"transformers": found["version"]} if found is not None and printed else {}
-    if needle in PINS:
+    if word in PINS:
         match = re.match(rf"\s*{_PINNED.pattern}\s*$", text, re.IGNORECASE)
         return {_distribution_name(match["name"]): match["version"].rstrip(".")} if match else {}
-    if needle in _VERSION_PATTERNS:
-        name, pattern = _VERSION_PATTERNS[needle]
+    if word in _VERSION_PATTERNS:
+        name, pattern = _VERSION_PATTERNS[word]
         if match := pattern.search(text):
             return {name: match["version"].rstrip(".")}
     return {}
@@ -263,8 +247,9 @@ def _distribution_name(name: str) -> str:
 
 # The state of a progress bar: `Loading:  40%|####      | 4/10 [00:03<00:05,  1.2it/s]`.
 _BAR = re.compile(r"\d+%\||\d+(?:it|\w*/s)? ?\[\d\d:\d\d")
-# What ends many logs and tells nothing of why: `UserWarning: …` and the line of code below it, wandb's summary,
-# Python's `resource_tracker: There appear to be 6 leaked semaphore objects`, torch's reminders at the exit.
+# Lines at the end of many logs that say nothing of the cause: `UserWarning: …` with the line of code below it, the
+# summary of wandb, Python's `resource_tracker: There appear to be 6 leaked semaphore objects`, torch's reminders at the
+# exit.
 _SAYS_NOTHING = re.compile(
     r"\W*$|:(?:job_id|actor_name|task_name):"
     r"|.*\b\w*Warning: |\s+(?:\S.*\bwarn\(|return |self\.|warnings\.|FSDP\.|torch\.|_\w+\()|.*warnings?\.warn\("
@@ -274,8 +259,8 @@ _SAYS_NOTHING = re.compile(
     r"|\s*(?:frame )?#?\d+:? +(?:0x[0-9a-f]{6,} |\S.* \+ (?:0x[0-9a-f]+|\d+) )"
 )
 _HANDED_UP = re.compile(r"\bNCCL INFO \S+:\d+ -> [1-9]")
-"""NCCL hands an error up from call to call; the warning before it says which."""
-# An error that no exception is: `srun: error: node7: task 3: Killed`, `train.sh: line 4: nosuch: command not found`.
+"""NCCL passes an error up from call to call; the warning before these lines says which error it is."""
+# An error without an exception: `srun: error: node7: task 3: Killed`, `train.sh: line 4: nosuch: command not found`.
 _COMPLAINT = re.compile(
     r"(?:\S+(?: [a-z][\w-]*){0,2}: )?(?:fatal )?error: |srun: error"
     r"|ERROR: |E: |.*\b(?:command not found|No such file or directory)$",
@@ -283,21 +268,24 @@ _COMPLAINT = re.compile(
 )
 _LEVELS = ("ERROR", "CRITICAL", "FATAL")
 _WITHIN = re.compile(r".{1,70}?(?:[\s\[(|])(?:(?:ERROR|CRITICAL|FATAL)(?:[\]|:]| [A-Z])|E\] )")
-"""A level behind what no label is: `(worker_7) : wandb: ERROR …`, `[TensorRT-LLM][ERROR] …`, `[E] …`."""
+"""A level behind text that is no label: `(worker_7) : wandb: ERROR …`, `[TensorRT-LLM][ERROR] …`, `[E] …`."""
 
 
 def is_noise(text: str) -> bool:
-    """Whether a line tells nothing of where the run stands: a bar, a warning."""
+    """Whether a line says nothing of where the run stands, as progress bars and warnings do."""
     return bool(_BAR.search(text) or _SAYS_NOTHING.match(strip_labels(text).text))
 
 
 def is_passed_on(text: str) -> bool:
-    """Whether NCCL only passes an error on, of which an earlier line has reported."""
+    """Whether NCCL only passes on an error that an earlier line reported."""
     return _HANDED_UP.search(text) is not None
 
 
 def complaints(last: Sequence[LogLine]) -> tuple[LogLine, ...]:
-    """Those of the last lines that call themselves errors, but raylets'; NCCL's warnings where it gave up on one."""
+    """Those of the last lines that report an error, except those of Ray's daemons.
+
+    NCCL's warnings count where NCCL then gave up.
+    """
     found = []
     gave_up = any(is_passed_on(place.text) for place in last)
     for place in last:

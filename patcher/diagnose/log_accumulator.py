@@ -1,7 +1,7 @@
-"""Take the matched lines of one run in order, and collect the evidence: symptoms, exceptions, ends, versions, progress.
+"""Take the matched lines of one log in order, and collect the evidence: symptoms, exceptions, ends, versions, progress.
 
-Lines that only quote others count for nothing: samples that a trainer prints, and a server's answers to its clients.
-Of a log that ends without an end its last lines are kept: what it stands still at, or complains of.
+Quoted text does not count: the samples that a trainer prints, and the answers of a server to its clients. The last
+lines of a log are kept as well. If the log just stops, they show what it waits for or which error it reports.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from patcher.diagnose.cut_tracebacks import exception_set_in, unfinished, without_header
-from patcher.diagnose.evidence import Evidence, Hit, LogLine, Nature, Raised
+from patcher.diagnose.evidence import LINE_LENGTH, Evidence, Hit, LogLine, Nature, Raised
 from patcher.diagnose.exception_message import raised_as
 from patcher.diagnose.line_meaning import (
     ALONE,
@@ -35,25 +35,27 @@ from patcher.logs.lines import strip_prefix
 from patcher.logs.milestones import Phase
 from patcher.records.symptoms import Symptom
 
-# verl prints samples as `[prompt] …`, `[response] …`, `[score] 0.5`: what a model says there about errors is no error.
-_OPENS = (b"[prompt]", b"[response]", b"[ground_truth]")
-_CLOSES = (b"[score]", b"step:", b"Training Progress:", b"Error executing job with overrides")
-"""What ends a sample, or cannot be part of one."""
+# verl prints samples as `[prompt] …`, `[response] …`, `[score] 0.5`. What a model writes there about errors is no
+# error.
+_SAMPLE_BEGINS = (b"[prompt]", b"[response]", b"[ground_truth]")
+_SAMPLE_ENDS = (b"[score]", b"step:", b"Training Progress:", b"Error executing job with overrides")
+"""Text that ends a sample, or cannot be within one."""
 _FATAL = b"Fatal Python error: "
-"""What Python says as it aborts, in the middle of a sample too; the line itself is no part of it."""
-# What an OpenAI server answers a client that asked wrongly; the run goes on.
+"""Printed by Python as it aborts, also in the middle of a sample. The line itself does not belong to the sample."""
+# The answer of an OpenAI server to a bad request; the run goes on.
 _ANSWERS = (b'{"error":{"message":', b'{"object":"error",')
-_FAR = 1 << 14
-"""Bytes that a sample is looked back over: a response of some thousand tokens."""
+_SAMPLE_BYTES = 1 << 14
+"""Bytes before a line in which the beginning of its sample is searched: a response of some thousand tokens."""
 
 
-def is_quoted(block: Block, begin: int, end: int, speaker: str) -> bool:
-    """Whether the line from `begin` to `end` is an answer, or in a sample of its speaker that has not ended."""
+def _is_quoted(block: Block, begin: int, end: int, speaker: str) -> bool:
+    """Whether the line from `begin` to `end` is quoted: the answer of a server, or within a sample of the same
+    process."""
     if block.content.startswith(_ANSWERS, begin):
         return True
-    low = max(0, begin - _FAR)
-    opened = max(block.content.rfind(mark, low, end) for mark in _OPENS)
-    closed = max(block.content.rfind(mark, low, begin) for mark in _CLOSES)
+    low = max(0, begin - _SAMPLE_BYTES)
+    opened = max(block.content.rfind(mark, low, end) for mark in _SAMPLE_BEGINS)
+    closed = max(block.content.rfind(mark, low, begin) for mark in _SAMPLE_ENDS)
     if opened < max(closed, block.content.rfind(_FATAL, low, end), 0):
         return False
     at, until = block.bounds(opened)
@@ -61,23 +63,23 @@ def is_quoted(block: Block, begin: int, end: int, speaker: str) -> bool:
     return first.speaker == speaker and first.text.startswith("[")
 
 
-LAST = 40
-"""How many of the last lines are kept. Set by hand: eight ranks that end together say a few lines each."""
+LAST_LINES = 40
+"""How many of the last lines are kept. Set by hand: eight ranks that end together print a few lines each."""
 
 
 class WaitPatterns:
-    """The lines after which logs stand still."""
+    """The patterns of lines after which logs stop growing (`[[wait]]` of the symptom records)."""
 
     def __init__(self, symptoms: Sequence[Symptom]) -> None:
         self._waits = [(symptom, TimedPattern(wait.line)) for symptom in symptoms for wait in symptom.waits]
 
     @property
     def too_slow(self) -> list[tuple[Symptom, str]]:
-        """The patterns that have taken too long."""
+        """The patterns that took too long."""
         return [(symptom, search.pattern) for symptom, search in self._waits if search.is_too_slow]
 
     def found(self, last: Sequence[LogLine]) -> Hit | None:
-        """The symptom of which the last telling line is the sign; bars and warnings behind it count for nothing."""
+        """The symptom that the last meaningful line matches; progress bars and warnings after that line are skipped."""
         for place in reversed(last):
             bare = strip_labels(place.text).text
             for symptom, search in self._waits:
@@ -88,8 +90,8 @@ class WaitPatterns:
         return None
 
 
-def last_lines(block: Block, name: str) -> tuple[LogLine, ...]:
-    """The last lines of a log's last block that are not empty; of a bar its last state."""
+def _last_lines(block: Block, name: str) -> tuple[LogLine, ...]:
+    """The last lines of a log's last block that are not empty; of a progress bar its last state."""
     own = max(0, block.end - AROUND)
     lines = block.content[own : block.end].split(b"\n")
     number = block.number + block.lines
@@ -100,76 +102,71 @@ def last_lines(block: Block, name: str) -> tuple[LogLine, ...]:
         state = raw.rstrip(b"\r").rpartition(b"\r")[2][-4000:]
         stripped = strip_prefix(state.decode("utf-8", "replace"))
         if stripped.text.strip():
-            found.append(
-                LogLine(name, number - at, max(offset, 0), stripped.text[:500], stripped.actors, stripped.speaker)
-            )
-            if len(found) == LAST:
+            found.append(LogLine.of(name, number - at, max(offset, 0), stripped))
+            if len(found) == LAST_LINES:
                 break
     return tuple(reversed(found))
 
 
-MOST = 100
-"""How many different exceptions are kept, of the first and of the last: those that differ in numbers alone are one."""
+MOST_EXCEPTIONS = 100
+"""How many different exceptions are kept, of the first and of the last. Two that differ in numbers only are the same.
+"""
 _NUMBER = re.compile(r"0x[0-9a-f]+|\d+")
 
 
 class Exceptions:
-    """Collects what ended."""
+    """Collects the exceptions of a log, and the processes that ended without one."""
 
     def __init__(self) -> None:
         self._first: dict[str, Raised] = {}
         self._last: dict[str, Raised] = {}
 
     def all(self) -> list[Raised]:
-        """In the order of their first places that count."""
+        """Sorted by the first line that counts."""
         return sorted((*self._first.values(), *self._last.values()), key=lambda one: one.place.offset)
 
-    def add(
-        self,
-        name: str,
-        place: LogLine,
-        nature: Nature,
-        *,
-        progress: int,
-        phase: Phase | None = None,
-        chained: bool = False,
-        handled: bool = False,
-        frames: tuple[LogLine, ...] = (),
-        message: tuple[str, ...] = (),
-    ) -> Raised | None:
-        """Add one; return it if its lines before are still to be reported. `progress`: the offset of the last sign."""
-        key = f"{chained}{handled}{_NUMBER.sub('0', place.text[:200])}"
+    def add(self, one: Raised, progress: int) -> Raised | None:
+        """Add an occurrence.
+
+        Args:
+            progress: the offset of the last sign of progress. What occurred before it was survived.
+
+        Returns the exception if this occurrence is now its first that counts, so that the caller adds the lines before
+        it; else None.
+        """
+        key = f"{one.chained}{one.handled}{_NUMBER.sub('0', one.place.text[:200])}"
         if (known := self._first.get(key) or self._last.get(key)) is not None:
             known.count += 1
-            known.last = place
+            known.last = one.place
             if known.place.offset >= progress:
                 if not known.frames:
-                    known.frames, known.message = frames, message or known.message
+                    known.frames, known.message = one.frames, one.message or known.message
                 return None
-            known.place, known.phase, known.frames, known.message = place, phase, frames, message
+            known.place, known.phase, known.frames, known.message = one.place, one.phase, one.frames, one.message
             return known
-        kept = self._first if len(self._first) < MOST else self._last
-        if len(kept) >= MOST:
+        kept = self._first if len(self._first) < MOST_EXCEPTIONS else self._last
+        if len(kept) >= MOST_EXCEPTIONS:
             kept.pop(next(iter(kept)))
-        kept[key] = Raised(name, place, place, nature, chained, handled, 1, phase, frames, (), message)
-        return kept[key]
+        kept[key] = one
+        return one
 
 
 _BEFORE, _BEHIND = 3, 4
-"""Lines about a sign that are kept, to be shown with it."""
+"""Lines before and after a match that are kept, to be shown with it. Set by hand."""
 _CONFIG = 150
-"""Lines before a version in which what it is of is looked for, as in a model's configuration printed as JSON."""
+"""Lines before a version in which its context is searched, such as the head of a model's configuration printed as JSON.
+"""
 _SET_IN = 8
-"""Lines before an exception that is set in, in which a frame of its traceback stands."""
+"""Lines before an indented exception in which a frame of its traceback is searched."""
 _CODE = 40
-"""Lines behind a line of code in which the exception itself stands."""
+"""Lines after a line of code in which the exception itself is searched."""
 
 
 class LogAccumulator:
-    """Takes the lines that hold words, in order, and sums them up."""
+    """Takes the lines that hold a word of a pattern, in order, and collects the evidence."""
 
-    def __init__(self, courses: MetricTrends, waits: WaitPatterns) -> None:
-        self.run = RunProgress(courses)
+    def __init__(self, trends: MetricTrends, waits: WaitPatterns) -> None:
+        self.run = RunProgress(trends)
         self._waits = waits
         self._exceptions = Exceptions()
         self._found = Evidence()
@@ -177,11 +174,11 @@ class LogAccumulator:
         self._versions: dict[str, str] = {}
         self._ends: dict[str, tuple[int, int]] = {}
         self._closed: LogLine | None = None
-        self._stood: Hit | None = None
+        self._wait_before_end: Hit | None = None
         self._headers: set[int] = set()
         self._endings: set[int] = set()
         self._stages: dict[int, Phase] = {}
-        """The phase that a traceback tells, by the offset of its last line."""
+        """The phase that a traceback shows, by the offset of the traceback's last line."""
 
     def take(self, line: MatchedLine) -> None:
         """Take one line, with the words that it holds."""
@@ -193,7 +190,7 @@ class LogAccumulator:
             return
         if any(role.milestone or role.progress or role.config for role in roles):
             self.run.take(line)
-        if any(role.matters for role in roles) and is_quoted(line.block, line.begin, line.end, line.stripped.speaker):
+        if any(role.matters for role in roles) and _is_quoted(line.block, line.begin, line.end, line.stripped.speaker):
             return
         if any(role.header for role in roles) and line.offset not in self._headers:
             self._add_traceback(line)
@@ -209,7 +206,7 @@ class LogAccumulator:
             self._add_exception_line(line)
 
     def close(self, name: str, last: Block | None, size: int) -> None:
-        """A file has come to its end."""
+        """A file is complete: count its lines, and keep its last ones. `last` is its last block, `size` its bytes."""
         found = self._found
         found.size += size
         if last is None:
@@ -217,11 +214,13 @@ class LogAccumulator:
         lines = last.number + last.lines - (last.content[last.end - 1 : last.end] == b"\n")
         found.lines += lines
         self._ends[name] = lines, last.offset + last.end - last.begin
-        found.last = (*found.last, *last_lines(last, name))[-LAST:]
-        any(self.run.last_time(place.text) for place in reversed(found.last))
+        found.last = (*found.last, *_last_lines(last, name))[-LAST_LINES:]
+        for place in reversed(found.last):
+            if self.run.last_time(place.text):
+                break
 
     def evidence(self) -> Evidence:
-        """All of it."""
+        """The evidence of all that was taken."""
         found = self._found
         self.run.fill(found)
         found.hits, found.raised = list(self._hits.values()), self._exceptions.all()
@@ -232,7 +231,7 @@ class LogAccumulator:
         found.unfinished = unfinished(found.last) if found.last else None
         if found.finished is None:
             found.wait = self._waits.found(found.last)
-            found.stood = self._stood
+            found.wait_before_end = self._wait_before_end
         return found
 
     def _add_hit(self, sign: Sign, line: MatchedLine) -> None:
@@ -241,39 +240,33 @@ class LogAccumulator:
         if hit is None:
             hit = self._hits[symptom.id] = Hit(symptom, place, place, 0, self.run.step or 0)
         hit.last, hit.count = place, hit.count + 1
-        if symptom.part == "end" and (self._stood is None or self._stood.first.offset < self.run.progress):
-            self._stood = self._waits.found([one for one in line.around(_BEFORE, 0) if one.number < place.number])
+        waited = self._wait_before_end
+        if symptom.part == "end" and (waited is None or waited.first.offset < self.run.progress):
+            self._wait_before_end = self._waits.found(line.before(_BEFORE))
         if hit.since is None or hit.since.offset < self.run.progress or _is_source_line(hit.since, place):
             hit.since, hit.weight = place, sign.weight
             hit.phase = later_phase(self.run.phase, self._stages.get(line.offset))
             hit.around = line.around(_BEFORE, _BEHIND)
 
     def _add_traceback(self, line: MatchedLine) -> None:
-        """A traceback, to its end."""
+        """Follow a traceback to its end."""
         chain = follow_traceback(line.block, line.begin, line.name, line.number)
         self._headers = {offset for offset in self._headers if offset > line.offset} | chain.headers
         self._endings = {offset for offset in self._endings if offset > line.offset} | chain.endings
         self._stages = {offset: phase for offset, phase in self._stages.items() if offset > line.offset}
         at = line.time() if line.timed and chain.exceptions else None
         for one in chain.exceptions:
-            raised = self._exceptions.add(
-                one.name,
-                replace(one.place, at=at) if line.timed else one.place,
-                one.nature,
-                progress=self.run.progress,
-                phase=later_phase(self.run.phase, one.phase),
-                chained=one.chained,
-                handled=one.handled,
-                frames=one.frames,
-                message=one.message,
-            )
-            if raised is not None and not one.chained:
-                raised.before = line.before(_BEFORE)
             if one.phase is not None:
                 self._stages[one.place.offset] = one.phase
+            if line.timed:
+                one.place = one.last = replace(one.place, at=at)
+            one.phase = later_phase(self.run.phase, one.phase)
+            raised = self._exceptions.add(one, self.run.progress)
+            if raised is not None and not one.chained:
+                raised.before = line.before(_BEFORE)
 
     def _add_exception_line(self, line: MatchedLine) -> None:
-        """An exception without a traceback."""
+        """Add an exception that no traceback header was seen for."""
         label = line.label
         if label.level in ("DEBUG", "INFO", "WARNING"):
             return
@@ -287,7 +280,8 @@ class LogAccumulator:
             self._add_frames(raised, line)
 
     def _add_nameless(self, line: MatchedLine) -> None:
-        """What an exception says without its name, where a program prints it, or below the frames of its traceback."""
+        """Add an exception whose message stands without its name: printed by a program, or below the frames of its
+        traceback."""
         kind: Nature = "exception"
         said = line.label.text.lstrip()
         if printed := printed_message(said):
@@ -305,7 +299,7 @@ class LogAccumulator:
             self._add_frames(raised, line)
 
     def _add_frames(self, raised: Raised, line: MatchedLine) -> None:
-        """Those of a traceback without a header, and those that pytest writes about the exception."""
+        """Add the frames of a traceback without a header, or those that pytest prints around the exception."""
         frames = without_header(line.before(_CODE), line.stripped.speaker)
         if not frames and line.label.label.startswith("E "):
             frames = pytest_frames(line.before(_CODE), line.around(0, _CODE), raised.name)
@@ -325,8 +319,8 @@ class LogAccumulator:
             self._add_failure(line.label.text.split(":")[0][:60], "signal", line)
 
     def _add_failure(self, name: str, kind: Nature, line: MatchedLine) -> Raised | None:
-        advance = self.run
-        raised = self._exceptions.add(name, line.place, kind, progress=advance.progress, phase=advance.phase)
+        one = Raised(name, line.place, line.place, kind, phase=self.run.phase)
+        raised = self._exceptions.add(one, self.run.progress)
         if raised is not None:
             raised.before = line.before(_BEFORE)
         return raised
@@ -342,7 +336,7 @@ def _first_of(raised: Raised) -> LogLine:
 
 
 def _message(line: MatchedLine) -> Iterator[str]:
-    """The lines of an exception's message, without the labels of its process; another label with a level ends it."""
+    """The lines of an exception's message, without labels. Another label with a level ends it."""
     yield line.label.text.lstrip()
     for text in line.block.behind(line.begin, MESSAGE)[1:]:
         stripped = strip_prefix(text)
@@ -351,10 +345,11 @@ def _message(line: MatchedLine) -> Iterator[str]:
         label = strip_labels(stripped.text)
         if label.level or not label.text.strip() or ALONE.match(label.text) or begins_anew(stripped.text):
             return
-        yield label.text[:500]
+        yield label.text[:LINE_LENGTH]
 
 
 def _is_source_line(before: LogLine, place: LogLine) -> bool:
-    """Whether a sign was seen in a traceback's line of code, and now where the exception itself says it."""
+    """Whether `before` is the line of code in a traceback, and `place` the line of the exception itself with the same
+    text."""
     near = place.file == before.file and place.speaker == before.speaker and place.number < before.number + _CODE
     return near and before.text.startswith("    ") and not place.text.startswith("    ")

@@ -1,65 +1,61 @@
-"""Find log files: what LOG or LOG|HOST means, a folder's logs, rotated parts, the logs of one run, logs near a path.
+"""Find the log files that a path stands for: a file, or the newest run in a folder with many logs.
 
-Logs are of one run where the times overlap in which they were written. The logs of its ranks, whose names or folders
-differ in a rank's number alone, are of one run too, and so are those of one name, as `slurm-7.out` and `slurm-7.err`. A
-session of Ray is one run. Of files that were copied together, the times that their lines tell count.
+Logs belong to one run if the times overlap in which they were written. Also of one run are the logs of its ranks, whose
+names or folders differ only in the rank's number, and logs of one name, such as `slurm-7.out` and `slurm-7.err`. A
+session of Ray is one run. If the files were copied together, so that their own times say nothing, the times on their
+lines count.
 """
 
 from __future__ import annotations
 
 import contextlib
-import difflib
 import os
 import re
-import shlex
 import stat
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
+from typing import BinaryIO
 
 from patcher.diagnose.log_stream import STANDARD_INPUT, open_log
-from patcher.diagnose.scanner import Scanner
-from patcher.errors import UnknownHostError, UsageError
-from patcher.i18n import Phrase, Phrases, phrase
+from patcher.errors import UsageError
+from patcher.i18n import phrase
 from patcher.logs.labels import time_of
-from patcher.records.symptoms import Symptom
-from patcher.remote.host import HERE, Host, parse_target
-from patcher.session.hosts import host_for_session
-
-if TYPE_CHECKING:
-    from patcher.session.session import Session
 
 _NAME = re.compile(r"(?P<stem>.+\.(?:log|out|err|txt))(?:[.-](?P<turn>\d+))?(?:\.(?:gz|xz|zst))?", re.IGNORECASE)
+"""`train.log`, `slurm-7.out.gz`, and rotated ones: `worker.log.2`, `worker.log-2.gz`."""
 _DATED = re.compile(r"(?P<stem>.+)\.(?:log|out|err)[.-]\d{4}-?\d\d-?\d\d\S*", re.IGNORECASE)
-_HOUSEKEEPING = re.compile(r"raylet\.|gcs_server\.")
-"""Logs of Ray's own processes that tell why workers ended; most of their errors are of no account."""
-_ASIDE = re.compile(
+"""Rotated by date: `train.log.2026-01-11`."""
+_DAEMON_LOGS = re.compile(r"raylet\.|gcs_server\.")
+"""Logs of Ray's daemons that say why workers ended. Most errors in them are harmless."""
+_OTHER_RAY_LOGS = re.compile(
     r"(?:dashboard|monitor|log_monitor|python-core-|ray_client_server|agent-|runtime_env_agent|event_|debug_state|redis"
     r"|ray_process_exit|metrics|nsight)"
 )
-"""Those that tell nothing of a run."""
+"""Logs of Ray that say nothing of a run."""
 _EVENTS = ("events", "export_events")
+"""Folders in which Ray keeps records of its own."""
 _NO_LOGS = ("__pycache__", "node_modules", "site-packages")
-"""Folders of programs; so are those whose names begin with a dot."""
+"""Folders of programs, which are skipped; so are folders whose names begin with a dot."""
 _OF_A_PROJECT = (".git", "pyproject.toml", "setup.py", "verl/__init__.py")
-"""What is in a folder of sources."""
+"""A folder with one of these is one of source code."""
 _LATEST = "session_latest"
+"""Ray's link to the folder of its latest session, in `/tmp/ray`."""
 
 
 @dataclass(frozen=True, slots=True)
 class RotatedLog:
-    """One log: its parts, the oldest first."""
+    """One log with its rotated parts, the oldest first."""
 
     parts: tuple[str, ...]
-    housekeeping: bool = False
-    """Whether it is of Ray's own processes: only symptoms count in it, and those for why something else ended."""
+    of_ray_daemon: bool = False
+    """Whether it is the log of a Ray daemon. In it only symptoms count, and those only as the cause of another end."""
 
 
 def logs_named(log: str) -> Sequence[RotatedLog]:
-    """The logs that a name stands for: a file, `-`, or all of a folder's, Ray's latest session first of all.
+    """The logs that a path stands for: a file, `-`, or all logs below a folder. Of Ray's folder, those of its latest
+    session.
 
     Raises UsageError for a folder without logs.
     """
@@ -72,9 +68,7 @@ def logs_named(log: str) -> Sequence[RotatedLog]:
     for folder, folders, names in os.walk(top):
         folders[:] = [one for one in folders if may_hold_logs(one)]
         for name in sorted(names):
-            if _ASIDE.match(name):
-                continue
-            if (found := _NAME.fullmatch(name)) or (found := _DATED.fullmatch(name)):
+            if (found := _log_name(name)) is not None:
                 file = Path(folder) / name
                 with contextlib.suppress(OSError):
                     status = file.stat()
@@ -87,33 +81,39 @@ def logs_named(log: str) -> Sequence[RotatedLog]:
             advice="Logs are files that end in .log, .out, .err or .txt, packed and rotated ones too.",
         )
     return [
-        RotatedLog(tuple(name for _, _, name in sorted(found)), bool(_HOUSEKEEPING.match(Path(stem).name)))
+        RotatedLog(tuple(name for _, _, name in sorted(found)), bool(_DAEMON_LOGS.match(Path(stem).name)))
         for stem, found in sorted(parts.items())
     ]
 
 
 def may_hold_logs(folder: str) -> bool:
-    """Whether a folder of this name, met below another, is looked into for logs."""
+    """Whether to search a subfolder of this name for logs."""
     return not folder.startswith(".") and folder not in (*_EVENTS, *_NO_LOGS)
 
 
 def is_named_like_a_log(name: str) -> bool:
-    """`train.log`, `slurm-12.out.gz`, `run.err.1`, `notes.txt`; not what Ray writes for itself."""
-    return not _ASIDE.match(name) and bool(_NAME.fullmatch(name) or _DATED.fullmatch(name))
+    """Whether a file name is that of a log: `train.log`, `slurm-12.out.gz`, `run.err.1`, `notes.txt`; no log of Ray's
+    own."""
+    return _log_name(name) is not None
+
+
+def _log_name(name: str) -> re.Match[str] | None:
+    """The parts of a log's file name: its `stem`, and its `turn` if it was rotated; None for other files."""
+    return None if _OTHER_RAY_LOGS.match(name) else _NAME.fullmatch(name) or _DATED.fullmatch(name)
 
 
 def is_of_sources(folder: Path) -> bool:
-    """Whether a folder is that of a project, so that text files in it are of any kind."""
+    """Whether a folder is one of source code, in which text files may be anything."""
     return any((folder / one).exists() for one in _OF_A_PROJECT)
 
 
 _PART = 1 << 16
-"""Bytes of a log's beginning, and of its end, in which times and signs of a run are looked for: some hundred lines."""
+"""Bytes at the beginning and the end of a log in which times and signs of a run are searched: some hundred lines."""
 _SLACK = 60.0
-"""Seconds between two logs of one run: a copy, or a worker that wrote its last line earlier. Set by hand."""
+"""Seconds that two logs of one run may be apart, as when a worker wrote its last line earlier. Set by hand."""
 _RANK = re.compile(r"((?:rank|worker|node|gpu|proc|process|actor|local|tp|dp|pp)[-_.=]?)\d+", re.IGNORECASE)
 _RANK_FOLDER = re.compile(r"(?<=/)\d{1,3}(?=/)")
-"""torchrun's `attempt_0/3/stderr.log`."""
+"""The number of a rank as a folder: torchrun's `attempt_0/3/stderr.log`."""
 _ENDING = re.compile(r"\.(?:log|out|err|txt)$|\b(?:stdout|stderr)\b", re.IGNORECASE)
 
 
@@ -132,7 +132,7 @@ class _Run:
 
 @dataclass(frozen=True, slots=True)
 class _Times:
-    """When a log was written: by its file, and by the first and last time that it tells; None where it tells none."""
+    """When a log was written: by its file, and by the first and last time on its lines; None where no line has one."""
 
     changed: float
     first: float | None
@@ -140,8 +140,8 @@ class _Times:
 
 
 def group_by_run(logs: Sequence[RotatedLog]) -> list[list[RotatedLog]]:
-    """The logs of each run, the run that was written to last first. Raises UsageError for one that cannot be read."""
-    if len(logs) == 1 or any(one.housekeeping for one in logs):
+    """Group logs by run, the run that was written to last first. Raises UsageError for a log that cannot be read."""
+    if len(logs) == 1 or any(one.of_ray_daemon for one in logs):
         return [list(logs)]
     times = [_times(one) for one in logs]
     copied = _are_copies(times)
@@ -163,14 +163,14 @@ def group_by_run(logs: Sequence[RotatedLog]) -> list[list[RotatedLog]]:
 
 
 def _are_copies(times: Sequence[_Times]) -> bool:
-    """Whether all files changed at one time, and their lines tell of several: what the files say is of the copying."""
+    """Whether all files have the same time and their lines do not. Then the files' times are those of a copy."""
     changed = [one.changed for one in times]
     last = [one.last for one in times if one.last is not None]
     return max(changed) - min(changed) < _SLACK and bool(last) and max(last) - min(last) > _SLACK
 
 
 def _name_without_rank(one: RotatedLog) -> str:
-    """What the logs of one run's ranks have in common."""
+    """The name of a log without rank and ending, which the logs of one run have in common."""
     return _ENDING.sub("", _RANK_FOLDER.sub("*", _RANK.sub(r"\1*", one.parts[-1])))
 
 
@@ -182,155 +182,18 @@ def _times(one: RotatedLog) -> _Times:
 
 
 def _times_told(name: str, year: int) -> list[float]:
-    """The times that a log's beginning and end tell. Those of another time zone are off by hours."""
+    """The times on the first and last lines of a log, in order. Times of another time zone are off by hours."""
     with open_log(name) as stream:
         try:
-            lines = _both_ends(stream).decode("utf-8", "replace").splitlines()
-        except UsageError:  # It is no text; whoever reads it says so.
+            lines = both_ends(stream).decode("utf-8", "replace").splitlines()
+        except UsageError:  # It is no text. Reading the log will raise the same error.
             return []
     return [stamp for line in lines if (stamp := time_of(line, year)) is not None]
 
 
-def _both_ends(stream: BinaryIO) -> bytes:
-    """The beginning and the end of a log. A packed one has to be read through for its end."""
+def both_ends(stream: BinaryIO) -> bytes:
+    """The beginning and the end of a log. A packed log has to be read through to its end."""
     head, tail = stream.read(_PART), b""
     while piece := stream.read(1 << 20):
         tail = (tail + piece)[-_PART:]
     return head + b"\n" + tail
-
-
-Advice: TypeAlias = Phrase | Phrases | str
-
-SHOWN = 5
-"""Logs that an error names: more are no help."""
-_LOOKED_AT = 60
-"""Files that are opened, the newest first: the error must come at once."""
-_SEEN = 50_000
-"""Names that are looked at below a folder: a tree with data sets may have millions."""
-
-
-def logs_near(symptoms: Sequence[Symptom], place: Path, *, deep: bool = False) -> list[Path]:
-    """The newest files of a folder that tell of a run, with `deep` those below it too; none where it cannot be read.
-
-    Where `place` is a file, there or not, its folder counts, without itself, and names like its own come first.
-    """
-    folder = place if place.is_dir() else place.parent
-    named = sorted(_log_names(folder, deep=deep), key=_modified, reverse=True)
-    alike = difflib.get_close_matches(place.name, [one.name for one in named], n=SHOWN) if folder != place else []
-    named = [*(one for one in named if one.name in alike), *(one for one in named if one.name not in alike)]
-    scanner = Scanner(symptoms)
-    found = (one for one in named[:_LOOKED_AT] if one != place and tells_of_a_run(scanner, one))
-    return [one for one, _ in zip(found, range(SHOWN), strict=False)]
-
-
-def tells_of_a_run(scanner: Scanner, file: Path) -> bool:
-    """Whether the beginning or the end of a file holds anything of a training run."""
-    try:
-        with open_log(str(file)) as stream:
-            ends = _both_ends(stream)
-    except UsageError:
-        return False
-    return not scanner.scan([(str(file), BytesIO(ends))]).blank
-
-
-def advise_logs_near(found: Sequence[Path], command: str, otherwise: Advice = "") -> Advice:
-    """What to do next: the logs that were found, and the command for the first of them."""
-    if not found:
-        return otherwise
-    names = ", ".join(map(str, found))
-    first = f"{command} {shlex.quote(str(found[0]))}"
-    return phrase("Logs of runs near it: {names}. For the first: {command}", names=names, command=first)
-
-
-def _log_names(folder: Path, *, deep: bool) -> Iterator[Path]:
-    seen = 0
-    for at, folders, names in os.walk(folder):
-        folders[:] = [one for one in folders if may_hold_logs(one)] if deep else []
-        seen += len(names)
-        if seen > _SEEN:
-            return
-        yield from (Path(at) / name for name in names if is_named_like_a_log(name))
-
-
-def _modified(path: Path) -> float:
-    try:
-        return path.stat().st_mtime
-    except OSError:
-        return 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class LogOrHost:
-    """Either `log`, a path or `-`, or `host`."""
-
-    log: str | None = None
-    host: Host | None = None
-    guessed: bool = False
-    """Whether it is taken for a host only because no file is called so."""
-
-
-def log_or_host(session: Session, text: str, given: Mapping[str, Any], command: str) -> LogOrHost:
-    """What `text` means. A host of uky-patch.toml, and `here`, come before a file of that name: write ./NAME for it.
-
-    `given` are options that describe a host, so a host is meant where there are any. `command` is what it was given
-    to, for the advice. A log that is named need not be there.
-
-    Raises UsageError for what can be neither, RecordError for a bad table of a host.
-    """
-    if text == STANDARD_INPUT:
-        return LogOrHost(log=text)
-    if not text or text.startswith("-"):
-        _refuse_option(text)
-    root = session.root_if_any
-    described = any(value is not None for value in given.values())
-    if text == HERE or described or (root is not None and text in session.config.hosts):
-        return LogOrHost(host=host_for_session(session, text, **given))
-    if os.path.lexists(text) or "/" in text or is_named_like_a_log(text):
-        return LogOrHost(log=text)
-    try:
-        parse_target(text)
-    except UsageError as error:
-        raise no_log_error(session, text, command, cause=Phrases((error.title, error.cause), ": ")) from error
-    if root is None:
-        cause = phrase("nor is there a verl tree here, from which a host is reached")
-        raise no_log_error(session, text, command, cause=cause)
-    return LogOrHost(host=host_for_session(session, text, **given), guessed=True)
-
-
-def _refuse_option(text: str) -> None:
-    """Raise UsageError for what begins like an option."""
-    try:
-        parse_target(text)
-    except UsageError as error:
-        if not os.path.lexists(text):
-            raise
-        raise UsageError(
-            error.title, cause=error.cause, advice=phrase("For the file: {path}", path=f"./{text}")
-        ) from error
-
-
-def no_log_error(
-    session: Session, text: str, command: str, *, cause: Phrase | Phrases | str = "", also: Phrase | None = None
-) -> UsageError:
-    """The error for a log that is not there, with the logs that are; `also` is advice that holds besides."""
-    path = Path(text)
-    if not cause and not path.parent.is_dir():
-        cause = phrase("there is no folder {folder}", folder=path.parent)
-    near = advise_logs_near(logs_near(session.symptoms, path), command)
-    advice = Phrases(tuple(one for one in (near, also) if one), "\n")
-    return UsageError(phrase("there is no log at {path}", path=path), cause=cause, advice=advice)
-
-
-@contextlib.contextmanager
-def explain_unknown_host(session: Session, subject: LogOrHost, command: str) -> Iterator[None]:
-    """Where a host was guessed and nobody knows one of that name, the error names both readings."""
-    try:
-        yield
-    except UnknownHostError as error:
-        if not subject.guessed or subject.host is None:
-            raise
-        raise UnknownHostError(
-            phrase("{name}: there is neither a log nor a host of this name", name=subject.host.name),
-            cause=error.cause,
-            advice=advise_logs_near(logs_near(session.symptoms, Path(subject.host.name)), command, error.advice),
-        ) from error

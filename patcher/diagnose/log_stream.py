@@ -1,9 +1,11 @@
-"""Read a log, whatever its packing and encoding, as blocks of whole lines in UTF-8, with one error where that fails.
+"""Read a log, whatever its compression and encoding, as blocks of whole lines in UTF-8.
 
-`open_log` gives the bytes of a file or of standard input, unpacked, up to where the log ended when it was opened.
+`open_log` yields the unpacked bytes of a file or of standard input, up to where the file ended when it was opened.
 `Utf8Stream` turns UTF-16 and UTF-32 into UTF-8. `blocks` cuts that into blocks: a log of 100 MB has about a million
-lines, of which a few hundred matter, so Python never looks at single lines first. `scanner` searches a block for words,
-and `Block.bounds` then cuts the line out around each place that was found.
+lines, of which a few hundred matter, so Python must not look at single lines first. `scanner` searches a block for
+words, and `Block.bounds` then cuts out the line around each match.
+
+All failures to read become one error, `unreadable`.
 """
 
 from __future__ import annotations
@@ -28,14 +30,15 @@ from patcher.i18n import listed, phrase
 from patcher.logs.lines import Stripped, strip_prefix
 from patcher.worktree.files import open_stream
 
-_MARKS = (
+_BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _ENCODING_HEAD = 512
-"""Bytes by which a wide encoding without a mark is recognised: some lines of a log, and few to wait for at a pipe."""
+"""Bytes by which UTF-16 and UTF-32 without a mark are recognised: some lines of a log, and few to wait for at a pipe.
+"""
 
 # `\x1b[33mWARN\x1b[0mING` must be found as WARNING. Ray's own colours stay, for no word is cut there:
 # `\x1b[36m(WorkerDict pid=1)\x1b[0m text`.
@@ -44,29 +47,29 @@ _COLOUR = re.compile(
     rb"(?!(?<=\)\x1b)\[0m )(?!\[32m \[rep)(?!(?<=\]\x1b)\[0m)"
     rb"(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[@-Z\\-_])"
 )
-"""All but those around the names that Ray puts before a line, and around its count behind it: no word is cut there."""
+"""All colours but those around the names that Ray puts before a line, and around the count that it puts behind it."""
 
 
 def clean(content: bytes) -> bytes:
-    """Without the colours that may cut a word in two, and without NULs."""
+    """Remove the colours that may split a word, and NULs."""
     if b"\x00" in content:
         content = content.replace(b"\x00", b"")
     return _COLOUR.sub(b"", content) if b"\x1b" in content else content
 
 
 class Utf8Stream:
-    """A stream read as UTF-8, whatever byte order its own text has."""
+    """Reads a stream as UTF-8, whatever its own encoding."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
         self._decoder: codecs.IncrementalDecoder | None = None
         self._ready = b""
         self.size = 0
-        """Bytes read from the stream itself."""
+        """Bytes read from the underlying stream."""
         self._start()
 
     def read(self, count: int) -> bytes:
-        """At least `count` bytes; fewer only at the end of the stream."""
+        """Read at least `count` bytes; fewer only at the end of the stream."""
         pieces = [self._ready]
         have = len(self._ready)
         while have < count and (piece := self._piece(count - have)) is not None:
@@ -97,10 +100,11 @@ class Utf8Stream:
 
 
 def _wide_encoding(head: bytes) -> str | None:
+    """The encoding of text in UTF-16 or UTF-32; None for any other."""
     # Windows PowerShell's `> train.log` writes UTF-16 with a mark; some redirections lose it. Without one, text of
     # which most characters are ASCII has a zero at every other byte; a binary file has zeros at even and odd places
     # alike. The shares are set by hand: they allow for 30 % other characters.
-    for mark, encoding in _MARKS:
+    for mark, encoding in _BYTE_ORDER_MARKS:
         if head.startswith(mark):
             return encoding
     half = len(head) // 2
@@ -116,19 +120,20 @@ def _wide_encoding(head: bytes) -> str | None:
 STANDARD_INPUT = "-"
 _GZIP, _XZ, _ZSTD = b"\x1f\x8b", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd"
 _BINARY_HEAD = 1 << 12
-"""Bytes by which text is distinguished from a binary file: a program or a checkpoint shows itself in its header."""
-_ODD = frozenset((*range(1, 7), *range(14, 27), *range(28, 32)))
-"""Control characters that no log has. Bell, backspace, escape and the white space (7 to 13, 27) do occur in logs."""
-_FEW = 0.05
-"""The share of them from which on a file is no text. Set by hand: a log may hold some bytes of a broken terminal."""
+"""Bytes by which text is told from binary data: a program or a checkpoint shows itself in its header."""
+_BINARY_BYTES = frozenset((*range(1, 7), *range(14, 27), *range(28, 32)))
+"""Control characters that no log has. Bell, backspace, escape and white space (7 to 13, 27) do occur in logs."""
+_BINARY_SHARE = 0.05
+"""The share of such characters above which a file is binary. Set by hand: a log may hold some bytes of a broken
+terminal."""
 
 
 class NoTextError(UsageError):
-    """A file is binary, so that it is no log."""
+    """The file is binary, so it is no log."""
 
 
 class LogStream:
-    """What a log holds, up to where it ended when it was opened. Raises UsageError where it cannot be read on."""
+    """The content of a log up to where it ended when it was opened. Raises UsageError where it cannot be read."""
 
     def __init__(self, name: str, stream: BinaryIO, most: int | None) -> None:
         self._name = name
@@ -137,7 +142,7 @@ class LogStream:
         self._seen = False
 
     def read(self, count: int) -> bytes:
-        """At most `count` bytes; none at the end."""
+        """Read at most `count` bytes; none at the end. Raises UsageError."""
         if self._left is not None:
             count = min(count, self._left)
         try:
@@ -160,7 +165,7 @@ class LogStream:
 
 @contextmanager
 def open_log(name: str) -> Iterator[BinaryIO]:
-    """The log of this name; `-` is standard input. Raises UsageError."""
+    """Open the log of this name for reading; `-` is standard input. Raises UsageError."""
     if name == STANDARD_INPUT:
         yield cast("BinaryIO", LogStream(name, sys.stdin.buffer, None))
         return
@@ -179,7 +184,7 @@ def open_log(name: str) -> Iterator[BinaryIO]:
 
 
 def is_packed(path: Path) -> bool:
-    """Whether a regular file is packed, by how it begins. Raises UsageError where it cannot be read."""
+    """Whether a regular file is compressed, by its first bytes. Raises UsageError where it cannot be read."""
     try:
         with os.fdopen(open_stream(path), "rb") as stream:
             return stream.read(len(_XZ)).startswith((_GZIP, _XZ, _ZSTD))
@@ -188,18 +193,20 @@ def is_packed(path: Path) -> bool:
 
 
 def unreadable(name: str, error: Exception) -> UsageError:
-    """The one error for a log that cannot be read."""
+    """The error for a log that cannot be read."""
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return UsageError(phrase("cannot read {path}", path=name), cause=listed(reason))
 
 
 def _is_text(head: bytes) -> bool:
     solid = head.replace(b"\x00", b"")
-    return _wide_encoding(head) is not None or sum(byte in _ODD for byte in solid) <= _FEW * len(solid)
+    return _wide_encoding(head) is not None or sum(byte in _BINARY_BYTES for byte in solid) <= _BINARY_SHARE * len(
+        solid
+    )
 
 
 def _unpacked(stream: BinaryIO, path: Path) -> BinaryIO:
-    """What a packed file holds, by how it begins; any other file itself."""
+    """The unpacked content of a file, by its first bytes; a file that is not packed is returned as it is."""
     head = stream.read(len(_XZ))
     stream.seek(0)
     if head.startswith(_GZIP):
@@ -210,7 +217,7 @@ def _unpacked(stream: BinaryIO, path: Path) -> BinaryIO:
 
 
 def _zstd(stream: BinaryIO, path: Path) -> BinaryIO:
-    """Through Python's own module where there is one (3.14), else through the package zstandard."""
+    """Unpack with Python's own module (since 3.14), else with the package zstandard."""
     for name in ("compression.zstd", "zstandard"):
         try:
             module: Any = import_module(name)
@@ -224,20 +231,20 @@ def _zstd(stream: BinaryIO, path: Path) -> BinaryIO:
     )
 
 
-SIZE = 1 << 21
-"""Bytes of a block: large enough that the work of each block is nothing beside the search, and small in memory."""
+BLOCK_SIZE = 1 << 21
+"""Bytes of a block. Large enough that the overhead of a block does not matter, and small enough in memory."""
 AROUND = 1 << 16
-"""Bytes before and behind a line that its neighbours are looked for in: 800 lines of a traceback at 80 bytes each."""
+"""Bytes before and after a line in which its neighbours are found: 800 lines of a traceback of 80 bytes each."""
 LINE_WINDOW = 1 << 12
-"""Bytes of a line that are looked at at once. Longer ones are dumps of data: `tensor([[0.1, 0.2, …`."""
+"""Bytes of a line that are read at once. Longer lines are dumps of data: `tensor([[0.1, 0.2, …`."""
 
 
 @dataclass(slots=True)
 class Block:
-    """`content[begin:end]` is this block's own; what is around it was or will be another's.
+    """A piece of a log. `content[begin:end]` is the block itself; the bytes around it belong to its neighbours.
 
-    `offset` and `number` are the byte and the line, from 1, at which its own part begins. Offsets count the bytes that
-    are left when colours are out, so they grow along a log and need not be those of the file.
+    `offset` and `number` are the byte and the line, from 1, at which the block begins. Offsets count bytes after the
+    colours are removed, so they grow along a log and need not be positions in the file.
     """
 
     content: bytes
@@ -246,12 +253,12 @@ class Block:
     offset: int
     number: int
     lines: int = -1
-    """Line ends of its own part; counted by who reads it, or afterwards."""
+    """Newlines in the block; -1 until they are counted."""
 
     def bounds(self, at: int) -> tuple[int, int]:
-        """Where the line, or the state of a progress bar, begins and ends that the byte `at` lies in.
+        """Where the line begins and ends that contains the byte `at`; a state of a progress bar counts as a line.
 
-        Of a line longer than `LINE_WINDOW` only a part around `at`, between words.
+        Of a line longer than `LINE_WINDOW` only a part around `at`, cut between words.
         """
         content = self.content
         low = max(0, at - LINE_WINDOW)
@@ -271,7 +278,7 @@ class Block:
         return begin, max(content.rfind(b" ", at + 1, high), at + 1) if b" " in content[at + 1 : high] else high
 
     def before(self, at: int, most: int) -> list[str]:
-        """At most `most` lines before the line that begins at `at`, the last one last."""
+        """At most `most` lines before the line that begins at `at`, in order."""
         low, begin = max(0, at - AROUND), at
         for _ in range(most):
             if begin <= low:
@@ -280,7 +287,7 @@ class Block:
         return _decode_lines(self.content[begin:at].removesuffix(b"\n")) if begin < at else []
 
     def behind(self, at: int, most: int) -> list[str]:
-        """The line that begins at `at`, and at most `most` lines behind it."""
+        """The line that begins at `at`, and at most `most` lines after it."""
         high, end = min(len(self.content), at + AROUND), at
         for _ in range(most + 1):
             found = self.content.find(b"\n", end, high)
@@ -294,8 +301,13 @@ def _decode_lines(content: bytes) -> list[str]:
     return content.decode("utf-8", "replace").split("\n")
 
 
-def blocks(stream: BinaryIO | Utf8Stream, offset: int = 0, size: int = SIZE) -> Iterator[Block]:
-    """The blocks of one log. A block ends at a line end or, in a line that is longer, between words or anywhere."""
+def blocks(stream: BinaryIO | Utf8Stream, offset: int = 0, size: int = BLOCK_SIZE) -> Iterator[Block]:
+    """Cut a log into blocks. A block ends after a line; within a line longer than a block, between words or anywhere.
+
+    Args:
+        offset: the offset of the first byte.
+        size: bytes of a block.
+    """
     source = stream if isinstance(stream, Utf8Stream) else Utf8Stream(stream)
     before, ahead = b"", source.read(size + AROUND)
     number = 1
@@ -314,7 +326,6 @@ def blocks(stream: BinaryIO | Utf8Stream, offset: int = 0, size: int = SIZE) -> 
 
 
 def _block_end(ahead: bytes, size: int) -> int:
-    """Where the block ends."""
     if len(ahead) <= size:
         return len(ahead)
     if cut := ahead.rfind(b"\n", 0, size) + 1:
@@ -326,11 +337,14 @@ def _block_end(ahead: bytes, size: int) -> int:
 
 
 _PREFIX = 300
-"""Bytes of a line in which its prefixes stand: `(WorkerDict pid=7, ip=10.0.0.1) (EngineCore pid=9)`, and colours."""
+"""Bytes of a line in which its prefixes are: `(WorkerDict pid=7, ip=10.0.0.1) (EngineCore pid=9)`, and colours."""
 
 
 def line_at(block: Block, begin: int, end: int) -> Stripped:
-    """What stands between `begin` and `end`, which is a line or begins behind a carriage return."""
+    """The text from `begin` to `end`, a line or a state of a progress bar, with the prefix of its process taken off.
+
+    A later state of a bar has no prefix of its own; it gets that of its line.
+    """
     content = block.content
     line = strip_prefix(content[begin:end].decode("utf-8", "replace"))
     if line.speaker or content[begin - 1 : begin] != b"\r":

@@ -1,7 +1,5 @@
-"""A line of a log that holds words of patterns, what each of these words is looked for, and the signs it may be.
-
-A `Sign` is one match of one symptom: the pattern of its own line, and those of lines that must stand near it.
-"""
+"""A line of a log that holds words of patterns, what each word is looked for, and the symptoms that the line may
+match."""
 
 from __future__ import annotations
 
@@ -11,27 +9,26 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 
-from patcher.diagnose.evidence import LogLine
+from patcher.diagnose.evidence import LINE_LENGTH, LogLine
 from patcher.diagnose.log_stream import Block, line_at
 from patcher.diagnose.timed_pattern import TimedPattern
 from patcher.logs.labels import LabelledLine, strip_labels, time_of
 from patcher.logs.lines import Stripped, strip_prefix
-from patcher.logs.required_words import needles, width
+from patcher.logs.required_words import required_words, width
 from patcher.records.symptoms import Match, Symptom
 
-LENGTH = 500
-"""Characters of a line that are kept: what a terminal shows in a few lines, and an exception says at its beginning."""
 YEAR = datetime.now().year
-"""Of times without one, such as vLLM's `INFO 11-23 05:41:37`: only differences within one run count."""
+"""The year of times without one, such as vLLM's `INFO 11-23 05:41:37`. Only differences within a run count."""
 _UNTIMED = 40
-"""Lines before one without a time in which one is looked for: the depth of most tracebacks, whose header has it."""
+"""Lines before a line without a time in which a time is searched: most tracebacks are no deeper, and their header has
+one."""
 
 
 _BEGINNING = re.compile(r"(?<![\[\\])\^")
 
 
 class Sign:
-    """One match of one symptom."""
+    """One `[[match]]` of one symptom: the pattern of its line, and those of lines that must be near it."""
 
     def __init__(self, symptom: Symptom, match: Match) -> None:
         self.symptom = symptom
@@ -41,16 +38,18 @@ class Sign:
 
     @property
     def words(self) -> frozenset[str]:
-        """Of which each line that it is found in holds one, in lower case."""
-        return needles(self.match.line)
+        """Words in lower case, of which each line that the pattern matches holds at least one."""
+        return required_words(self.match.line)
 
     @cached_property
     def weight(self) -> int:
-        """How particular it is."""
+        """How specific the match is: characters that a match needs at least, and 20 for each pattern near it. The
+        number is set by hand; only the order counts."""
         return width(self.match.line) + 20 * len(self.match.near)
 
     def found(self, text: str, block: Block, start: int, steps: int) -> bool:
-        """Whether the line that begins at `start` in `block`, and says `text`, is one, after so many training steps."""
+        """Whether the line that begins at `start` in `block` matches; `text` is the line, `steps` the training steps so
+        far."""
         if steps < self.match.after_steps:
             return False
         if not _matches_line(self._line, text):
@@ -59,7 +58,7 @@ class Sign:
             return True
         within = self.match.within
         around = [*block.before(start, within), *block.behind(start, within)]
-        # Most lines about a sign hold no word of its patterns, which shows in less time than one pattern takes.
+        # Most lines near a match hold no word of the other patterns. That test takes less time than one pattern.
         together = "\n".join(around).lower()
         if not all(any(word in together for word in words) for words in self._near_words):
             return False
@@ -68,24 +67,26 @@ class Sign:
 
     @cached_property
     def _near_words(self) -> tuple[frozenset[str], ...]:
-        """Of the patterns near it: the words of which a line that matches holds one; without any, the empty one."""
+        """For each pattern near the line: words of which each match holds one. A pattern without any has the empty
+        word."""
         return tuple(map(_words_of, self.match.near))
 
     @property
     def too_slow(self) -> list[str]:
-        """Its patterns that have taken too long."""
+        """Those of its patterns that took too long."""
         return [search.pattern for search in (self._line, *self._near) if search.is_too_slow]
 
 
 def _words_of(pattern: str) -> frozenset[str]:
     try:
-        return needles(pattern)
+        return required_words(pattern)
     except ValueError:
         return frozenset({""})
 
 
 def _matches_line(search: TimedPattern, text: str) -> bool:
-    """Whether a line matches; where a pattern wants its beginning, also without a logger's labels before it."""
+    """Whether a pattern matches a line. One that is anchored at the beginning (`^`) is also tried behind a logger's
+    labels."""
     if _BEGINNING.search(search.pattern) is None:
         return search.finds(text)
     if search.finds(strip_labels(text).text):
@@ -99,35 +100,36 @@ class WordRole:
 
     signs: list[Sign] = field(default_factory=list)
     once: bool = False
-    """Only its first place counts."""
+    """Whether only its first occurrence counts."""
     milestone: bool = False
     begins: bool = False
-    """Whether a phase may begin there, so that the time counts."""
+    """Whether a phase may begin there, so that the time of the line is needed."""
     progress: bool = False
     step: bool = False
-    """Whether it is for steps alone, once training is in its loop."""
+    """Whether it is for steps only, once training is in its loop."""
     config: bool = False
     header: bool = False
     raised: bool = False
     ending: bool = False
     version: bool = False
     brief: bool = False
-    """Whether it tells of steps or bars alone, once training is in its loop."""
+    """Whether it shows only steps or progress bars, once training is in its loop."""
 
     @property
     def matters(self) -> bool:
-        """Whether it may tell of something wrong, or of an end."""
+        """Whether it may show an error or an end."""
         return bool(self.signs) or self.header or self.raised or self.ending
 
     @property
     def bar(self) -> bool:
-        """Whether it is the sign of any bar, and of nothing else."""
+        """Whether it shows a progress bar, and nothing else."""
         return self.progress and not self.signs
 
 
 @dataclass
 class MatchedLine:
-    """A line: where it begins and ends in its block, its number, the words that it holds and what they are for."""
+    """A line with the words that it holds, and what they are looked for. `begin` and `end` are its bounds in the
+    block."""
 
     name: str
     block: Block
@@ -136,7 +138,7 @@ class MatchedLine:
     number: int
     words: tuple[tuple[str, WordRole], ...]
     timed: bool = False
-    """Whether places need times, as those of several logs do."""
+    """Whether lines need times, to be put in order with those of other logs."""
 
     @property
     def offset(self) -> int:
@@ -148,7 +150,7 @@ class MatchedLine:
 
     @property
     def is_brief(self) -> bool:
-        """Whether it holds words of steps and bars alone."""
+        """Whether it holds only words of steps and progress bars."""
         for _, role in self.words:  # noqa: SIM110 - a generator takes twice the time, and most lines are such
             if not role.brief:
                 return False
@@ -166,34 +168,33 @@ class MatchedLine:
     def place(self) -> LogLine:
         line = self.stripped
         at = self.time(line.text) if self.timed else None
-        return LogLine(self.name, self.number, self.offset, line.text[:LENGTH], line.actors, line.speaker, at)
+        return LogLine.of(self.name, self.number, self.offset, line, at)
 
     def time(self, text: str = "") -> float | None:
-        """By the line itself, which says `text`, or by the last one before it that tells a time."""
+        """The time of the line, which says `text`, or of the last line before it that has one; None where none has."""
         if (own := time_of(text, YEAR)) is not None:
             return own
         for line in reversed(self.block.before(self.begin, _UNTIMED)):
-            if (at := time_of(strip_prefix(line[:LENGTH]).text, YEAR)) is not None:
+            if (at := time_of(strip_prefix(line[:LINE_LENGTH]).text, YEAR)) is not None:
                 return at
         return None
 
     def before(self, most: int) -> tuple[LogLine, ...]:
-        """At most `most` lines before it."""
+        """At most `most` lines before it, in order."""
         lines = self.block.before(self.begin, most)
         return tuple(self._near(text, at - len(lines)) for at, text in enumerate(lines))
 
     def around(self, before: int, behind: int) -> tuple[LogLine, ...]:
-        """The lines about it, itself among them."""
+        """The line with at most so many lines before it and after it."""
         lines = self.block.behind(self.begin, behind)[1:]
         return (*self.before(before), self.place, *(self._near(text, at) for at, text in enumerate(lines, 1)))
 
     def _near(self, text: str, at: int) -> LogLine:
         line = strip_prefix(text.rstrip("\r").rpartition("\r")[2][:4000])
-        offset = max(self.offset + at, 0)
-        return LogLine(self.name, self.number + at, offset, line.text[:LENGTH], line.actors, line.speaker)
+        return LogLine.of(self.name, self.number + at, max(self.offset + at, 0), line)
 
     def signs(self) -> Iterator[Sign]:
-        """The signs that the line may be, each once."""
+        """The symptoms' matches that the line may be, each once."""
         seen: set[int] = set()
         for _, role in self.words:
             for sign in role.signs:

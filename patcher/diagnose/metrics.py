@@ -12,48 +12,48 @@ from patcher.diagnose.evidence import Hit, LogLine
 from patcher.diagnose.timed_pattern import TimedPattern
 from patcher.records.symptoms import Symptom, Trend
 
-_NUMBER = re.compile(rb"(?:[\w.]+\()?(?P<number>-?(?:nan|inf|\d[\d.]*(?:e[+-]?\d+)?))", re.IGNORECASE)
+_NUMBER = re.compile(rb"(?:[\w.]+\()?(?P<number>-?(?:nan|inf|\d+(?:\.\d*)?(?:e[+-]?\d+)?)(?![\d.]))", re.IGNORECASE)
 _NAMES = 20_000
-"""Names of metrics that nothing asks for that are kept: verl prints some hundred, a made-up log any number."""
+"""Names of metrics without a trend that are remembered: verl prints some hundred, a made-up log any number."""
 _LONGEST_NAME = 300
-"""Characters of a name that are looked at: set by hand, names of metrics are far shorter."""
-# Set by hand: a metric counts that falls with some small steps back, and one that wobbles around its mean does not.
+"""Characters of a name that are read. Set by hand: names of metrics are far shorter."""
+# Set by hand: a metric that falls with some small steps back counts, and one that varies around its mean does not.
 _STEADY = 0.9
-"""The correlation with the step from which on a metric counts as rising or falling."""
-# Set by hand: a steady drift of less than two percent over the steps of a trend is no finding.
+"""The correlation with the step above which a metric counts as rising or falling."""
+# Set by hand: a steady drift of less than two percent over the steps of a trend is not worth a finding.
 _CHANGE = 0.02
-"""How much of its mean it must have changed by."""
+"""The least change, as a share of the mean."""
 
 
 @dataclass(slots=True)
 class _WatchedMetric:
-    """One metric that one trend asks for."""
+    """One metric that one trend is about."""
 
     symptom: Symptom
     trend: Trend
     also: tuple[TimedPattern, ...]
     values: deque[float]
     alone: Callable[[float], bool] | None
-    """Of a test that each value meets by itself, that test."""
+    """The test of a single value, for trends that test each value by itself; None for a trend over several values."""
     run: int = 0
-    """How many values in a row have met it."""
+    """How many values in a row have passed it."""
     began: Hit | None = None
     latest: Callable[[], LogLine] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """A metric that any trend asks for, at its place in a line."""
+    """A metric that any trend needs, at its position in a line."""
 
     at: int
     head: bytes
-    courses: Sequence[_WatchedMetric]
+    watched: Sequence[_WatchedMetric]
     values: deque[float] | None
-    """Of a metric that must have changed meanwhile, its values."""
+    """The values of a metric that must have changed meanwhile (`also` of a trend)."""
 
 
 class MetricTrends:
-    """Takes the lines of steps in order, and tells which trends hold at the end."""
+    """Takes the lines of steps in order, and finds which trends hold at the last step."""
 
     def __init__(self, symptoms: Sequence[Symptom]) -> None:
         self._trends = [
@@ -70,14 +70,19 @@ class MetricTrends:
         self._others: dict[str, deque[float]] = {}
         self._unwanted: set[str] = set()
         self._layouts: dict[int, list[_Wanted]] = {}
-        """By how many metrics a line has: which of them are wanted."""
+        """By the number of metrics on a line: which of them are wanted."""
         self._longest = max((trend.steps for _, trend, _, _ in self._trends), default=1)
 
     def __bool__(self) -> bool:
         return bool(self._trends)
 
     def feed(self, line: bytes, place: Callable[[], LogLine], step: int) -> None:
-        """The metrics of one step: `line` is `step:3 - actor/loss:0.1 - …`, and `place` makes its place if needed."""
+        """Take the metrics of one step.
+
+        Args:
+            line: `step:3 - actor/loss:0.1 - …`, from the step on.
+            place: makes the `LogLine`, which is needed for few lines only.
+        """
         parts = line.split(b" - ")
         readings: list[tuple[_WatchedMetric, float]] = []
         for wanted in self._layout(parts):
@@ -86,16 +91,16 @@ class MetricTrends:
                 continue
             if wanted.values is not None:
                 wanted.values.append(number)
-            for course in wanted.courses:
-                if course.alone is None or course.began is not None or course.alone(number):
-                    readings.append((course, number))
+            for metric in wanted.watched:
+                if metric.alone is None or metric.began is not None or metric.alone(number):
+                    readings.append((metric, number))
                 else:
-                    course.run = 0
-        for course, number in readings:
-            self._take(course, number, place, step)
+                    metric.run = 0
+        for metric, number in readings:
+            self._take(metric, number, place, step)
 
     def _layout(self, parts: Sequence[bytes]) -> list[_Wanted]:
-        """Which metrics of a line are wanted. Lines with equally many have them at the same positions, mostly."""
+        """The wanted metrics of a line. Lines with equally many metrics mostly have them at the same positions."""
         known = self._layouts.get(len(parts))
         if known:
             for wanted in known:
@@ -117,77 +122,77 @@ class MetricTrends:
 
     @property
     def too_slow(self) -> list[tuple[Symptom, str]]:
-        """The patterns of metrics that have taken too long."""
+        """The patterns of metrics that took too long."""
         return [
             (symptom, search.pattern)
-            for symptom, _, metric, also in self._trends
-            for search in (metric, *also)
+            for symptom, _, pattern, also in self._trends
+            for search in (pattern, *also)
             if search.is_too_slow
         ]
 
     def holding(self) -> list[Hit]:
         """The trends that hold at the last step, one for each symptom."""
         found: dict[str, Hit] = {}
-        for courses in self._watched.values():
-            for course in courses:
-                if course.began is not None and course.latest is not None:
-                    course.began.last = course.latest()
-                    found.setdefault(course.symptom.id, course.began)
+        for metrics in self._watched.values():
+            for metric in metrics:
+                if metric.began is not None and metric.latest is not None:
+                    metric.began.last = metric.latest()
+                    found.setdefault(metric.symptom.id, metric.began)
         return list(found.values())
 
     def _is_wanted(self, name: str) -> bool:
-        """Whether any trend wants this metric."""
+        """Whether any trend needs this metric."""
         if name in self._watched or name in self._others:
             return True
         if name in self._unwanted:
             return False
-        for symptom, trend, metric, also in self._trends:
-            if metric.finds(name):
-                course = _WatchedMetric(
+        for symptom, trend, pattern, also in self._trends:
+            if pattern.finds(name):
+                metric = _WatchedMetric(
                     symptom, trend, also, deque(maxlen=max(trend.steps, 1)), _single_value_test(trend)
                 )
-                self._watched.setdefault(name, []).append(course)
-            if any(pattern.finds(name) for pattern in also):
+                self._watched.setdefault(name, []).append(metric)
+            if any(other.finds(name) for other in also):
                 self._others.setdefault(name, deque(maxlen=self._longest))
         if name in self._watched or name in self._others:
             return True
         self._unwanted.add(name)
         return False
 
-    def _take(self, course: _WatchedMetric, number: float, place: Callable[[], LogLine], step: int) -> None:
-        if not self._holds(course, number):
-            course.began = course.latest = None
+    def _take(self, metric: _WatchedMetric, number: float, place: Callable[[], LogLine], step: int) -> None:
+        if not self._holds(metric, number):
+            metric.began = metric.latest = None
             return
-        if course.began is None:
+        if metric.began is None:
             first = place()
-            course.began = Hit(course.symptom, first, first, 0, step, first, "loop", around=(first,))
-        course.latest = place
-        course.began.count += 1
+            metric.began = Hit(metric.symptom, first, first, 0, step, first, "loop", around=(first,))
+        metric.latest = place
+        metric.began.count += 1
 
-    def _holds(self, course: _WatchedMetric, number: float) -> bool:
-        """Whether the trend holds with one more value."""
-        steps = max(course.trend.steps, 1)
-        if course.alone is not None:
-            course.run = course.run + 1 if course.alone(number) else 0
-            return course.run >= steps
-        values = course.values
+    def _holds(self, metric: _WatchedMetric, number: float) -> bool:
+        """Whether the trend holds, including this value."""
+        steps = max(metric.trend.steps, 1)
+        if metric.alone is not None:
+            metric.run = metric.run + 1 if metric.alone(number) else 0
+            return metric.run >= steps
+        values = metric.values
         values.append(number)
         if len(values) < steps:
             return False
-        if course.trend.test == "constant":
-            return len(values) > 1 and max(values) == min(values) and self._changed(course)
-        return _slope(values) == (1 if course.trend.test == "rising" else -1)
+        if metric.trend.test == "constant":
+            return len(values) > 1 and max(values) == min(values) and self._changed(metric)
+        return _slope(values) == (1 if metric.trend.test == "rising" else -1)
 
-    def _changed(self, course: _WatchedMetric) -> bool:
-        """Whether what must have changed meanwhile has."""
-        span = len(course.values)
+    def _changed(self, metric: _WatchedMetric) -> bool:
+        """Whether each metric that must have changed meanwhile has done so."""
+        span = len(metric.values)
         return all(
             any(
                 len(recent := list(values)[-span:]) > 1 and max(recent) != min(recent)
                 for name, values in self._others.items()
                 if pattern.finds(name)
             )
-            for pattern in course.also
+            for pattern in metric.also
         )
 
 
@@ -203,7 +208,7 @@ def _single_value_test(trend: Trend) -> Callable[[float], bool] | None:
 
 
 def _number(part: bytes, at: int) -> float | None:
-    """The number that a metric's text begins with behind its name."""
+    """The number behind the metric's name, which is `at` bytes long: `0.1` or `np.float64(0.1)`."""
     try:
         return float(part[at:])
     except ValueError:
@@ -212,7 +217,7 @@ def _number(part: bytes, at: int) -> float | None:
 
 
 def _slope(values: Sequence[float] | deque[float]) -> int:
-    """1 where the values rise steadily, -1 where they fall, else 0."""
+    """1 where the values rise steadily, -1 where they fall steadily, else 0."""
     count = len(values)
     if count < 3 or not all(map(math.isfinite, values)):
         return 0

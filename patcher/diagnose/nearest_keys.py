@@ -1,8 +1,8 @@
-"""Keys of the tree's own configuration that a key which is not there may have meant, and the release it went with.
+"""Which keys of verl's configuration a missing key may have meant, or was replaced by.
 
 trainer.total_epoch          ▶ trainer.total_epochs
 actor_rollout_ref.kl_coef    ▶ actor_rollout_ref.actor.kl_loss_coef, algorithm.kl_ctrl.kl_coef
-critic.checkpoint.contents   ▶ critic.checkpoint.save_contents, which came with the release that has it no more
+critic.checkpoint.contents   ▶ critic.checkpoint.save_contents, which replaced it in a later release
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from patcher.analysis.configuration import below, compose
 
 _CONFIGS = ("ppo_trainer", "ppo_megatron_trainer", "sft_trainer")
 _ALIKE = 0.75
-"""How alike the last parts of two keys are at least; set by hand: `total_epoch` and `total_epochs` are 0.96."""
+"""The least similarity of the last parts of two keys. Set by hand: that of `total_epoch` and `total_epochs` is 0.96."""
 _ALIKE_BESIDE = 0.5
-"""The same for a key that came where another went: `max_turns` and `max_assistant_turns` are 0.64."""
+"""The same for a key that replaced another: that of `max_turns` and `max_assistant_turns` is 0.64."""
 _MOST = 3
 
 
 def nearest_keys(root: Path, package: str, key: str) -> tuple[str, ...]:
-    """The likeliest first; none where nothing is alike, or where the configuration has the key."""
+    """The most similar keys of a tree, the best first; none where no key is similar, or where the key exists."""
     return _nearest(bare(key), keys_of(root / package))
 
 
@@ -32,13 +32,14 @@ def bare(key: str) -> str:
 
 
 def keys_of(package: Path) -> frozenset[str]:
-    """The dotted keys of the configurations of a verl, whose package is in this folder."""
+    """The dotted keys of verl's main configurations; `package` is the folder of the package verl."""
     made = (compose(below(package / "trainer" / "config"), name, {}) for name in _CONFIGS)
     return frozenset(key for one in made if one is not None for key in _keys(one.config))
 
 
 def came_for(key: str, before: frozenset[str], after: frozenset[str]) -> tuple[str, ...]:
-    """Of the keys that came with a release those beside a key that went with it and alike, the likeliest first."""
+    """The keys that may have replaced `key`: new in the later release, in the same section, and similar; the best
+    first."""
     above, _, last = key.rpartition(".")
     rated = {one: _alike(last, one.rpartition(".")[2]) for one in after - before if one.rpartition(".")[0] == above}
     alike = [one for one, rate in rated.items() if rate >= _ALIKE_BESIDE]

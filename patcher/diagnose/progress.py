@@ -15,49 +15,50 @@ from patcher.logs.milestones import Milestones, Phase
 _ANY_BAR = re.compile(r"(?P<name>.*?):?\s*\d+%\|[^|]*\|\s*(?P<done>\d+)/(?P<all>\d+)\s*\[")
 _TRAINING = re.compile(r"training progress|train|episode|epoch|steps?\b|rollout batch", re.IGNORECASE)
 _VERL = "Training Progress"
-"""verl's own bar, whose steps are milestones; drawn again at an exit, it shows no progress."""
+"""verl's own bar. Its steps are milestones; drawn again at an exit, it shows no progress."""
 _COUNTED = re.compile(
     r"(?:global[_ ]?step|step|iteration|iter|episode|epoch)s?\s*[:=#\[( ]\s*(?P<done>\d+(?:\.\d+)?)\b"
     r"\b.*(?:loss|reward|lr|grad)",
     re.IGNORECASE,
 )
 _LOGGED = re.compile(r"\{'loss': ")
-"""A step as transformers' Trainer logs it: `{'loss': 0.0031, 'grad_norm': 0.144, …, 'epoch': 0.41}`."""
+"""A step as the Trainer of transformers logs it: `{'loss': 0.0031, 'grad_norm': 0.144, …, 'epoch': 0.41}`."""
 _TIMED = "Total step time: "
-"""A step as NeMo-RL reports it, once it is made: `• Total step time: 201.90s`."""
+"""A step as NeMo-RL reports it when it is done: `• Total step time: 201.90s`."""
 _NAMED_STEP = re.compile(r"Finished: 'step', time cost: ")
-"""A step as SkyRL reports it."""
+"""A step as SkyRL reports it: `Finished: 'step', time cost: …`."""
 _SERVED = re.compile(r'HTTP/[\d.]+" 200(?: OK)?\W*$')
 COUNTED = ("loss", "reward: ", "total step time", "finished: 'step'")
 PROGRESS_WORDS = ("%|", *COUNTED, '" 200')
 _NAME, _LENGTH = 100, 500
-"""Characters of a bar's name, and of a line, that are looked at: what tells of progress stands at its beginning."""
+"""Characters of a bar's name, and of a line, that are read: what shows progress is at its beginning."""
 MOST_BARS = 50
-"""Bars that are kept apart: runs have a few, and a made-up log could have any number."""
+"""Bars that are kept apart: runs have a few, a made-up log any number."""
 
 
 class MovingBars:
-    """Tells whether a line shows that a training has moved since the last one of its kind."""
+    """Finds out whether a line shows that training went on since the last line of its kind."""
 
     def __init__(self) -> None:
         self._done: dict[str, float] = {}
 
     def moved(self, text: str, milestones: Milestones) -> bool:
-        """Whether this line, without labels, shows more done than any of its kind before, or a request answered."""
+        """Whether this line, without labels, shows more progress than any line of its kind before, or an answered
+        request."""
         at = text.find("%|")
         if at >= 0:
             found = _ANY_BAR.match(text[max(0, at - _NAME) : at + _LENGTH])
             if found is None or found["name"].endswith(_VERL):
                 return False
             name = strip_labels(found["name"]).text.strip()
-            # transformers' Trainer gives its bar no name; before it trains, such a bar is of something else.
+            # The bar of transformers' Trainer has no name. Before training, a bar without a name shows something else.
             if not (_TRAINING.search(found["name"]) or (not name and "loop" in milestones.begun)):
                 return False
             return self._more(found["name"].strip() if name else "%", float(found["done"]))
         if _SERVED.search(text[-_LENGTH:]):
             return milestones.begun.keys() <= {"config", "rollout"}
         if milestones.step is None and (counted := _COUNTED.search(text[:_LENGTH])) is not None:
-            # A loss is told of a step that was made, `step 0: {'train/loss': 0.3`; a bar begins at nothing done.
+            # A line with a loss reports a step that is done, `step 0: {'train/loss': 0.3`, so step 0 is progress too.
             return self._more("", float(counted["done"]), least=-1.0)
         if milestones.step is not None:
             return False
@@ -76,70 +77,70 @@ CONFIG = (
     "error executing job with overrides",
     *("wandb: tracking run with ", "[axolotl.", " training worker group of size "),
 )
-"""Words by which a log is known to be of a training, by verl or another trainer, in its first phase."""
+"""Words that show a log to be of a training, by verl or another trainer, in its first phase."""
 ACTOR = ":actor_name:"
-"""By which a worker's log tells whose it is."""
+"""By this the log of a Ray worker names its actor."""
 STEPS = ("training progress: ", "step:")
 _STEP = re.compile(rb"step:(?P<step>\d+) - ")
 _VERL_BAR = re.compile(rb"Training Progress: +\d+%\|[^|]*\| (?P<step>\d+)/(?P<all>\d+) \[")
 _BEFORE = frozenset(b" \t)]m")
-"""What may stand before a step, but for nothing."""
+"""Bytes that may come before `step:`, besides the beginning of the line."""
 _HEAD = 400
 """Characters of a line in which a phase or a step is named, behind the labels of loggers and launchers."""
 _STEPS_KEPT = 6
-"""Steps whose metrics are kept as they were printed, the last ones: as many columns as a page shows."""
+"""Steps whose metrics are kept as printed, the last ones: as many columns as a page shows."""
 _YEAR = 365 * 86400.0
-"""Seconds. A run takes less than half of it, and of a leap year one day is told wrongly."""
+"""Seconds. A run takes less than half a year, and in a leap year one day is wrong."""
 _METRICS = 40_000
-"""Bytes of a step's metrics: verl prints some hundred of some dozen bytes each."""
+"""Bytes of a step's metrics: verl prints some hundred metrics of some dozen bytes."""
 
 
 class RunProgress:
-    """Takes the lines that may tell of it, in order."""
+    """Takes the lines that may show progress, in order."""
 
-    def __init__(self, courses: MetricTrends) -> None:
+    def __init__(self, trends: MetricTrends) -> None:
         self.progress = 0
         """The offset of the last sign that training goes on."""
         self.progress_before = 0
-        """Of the one before."""
+        """The offset of the sign before that one."""
         self.progressed: LogLine | None = None
         self.complete: LogLine | None = None
         self._begun: dict[Phase, LogLine] = {}
         self._known = False
-        """Whether the log is known to be of a training, or of an engine that one uses."""
+        """Whether the log is known to be of a training, or of an inference engine that one uses."""
         self._milestones = Milestones()
         self._bars = MovingBars()
-        self._courses = courses
+        self._trends = trends
         self._zero: float | None = None
         self._step_lines: deque[bytes] = deque(maxlen=_STEPS_KEPT)
 
     @property
     def step(self) -> int | None:
-        """Steps made, as verl tells them."""
+        """Steps made, as verl prints them."""
         return self._milestones.step
 
     @property
     def phase(self) -> Phase | None:
-        """The phase that the run is in, as far as it is known to have any."""
+        """The phase of the run; None for a log that is not known to be of a training."""
         return self._milestones.phase if len(self._milestones.begun) > 1 or self._known else None
 
     @property
     def looping(self) -> bool:
-        """Whether training is in its loop, where most lines tell of steps alone."""
+        """Whether training is in its loop, where most lines show only steps."""
         return "loop" in self._begun
 
     def fill(self, found: Evidence) -> None:
-        """Write into `found` what has been reached."""
+        """Write into `found` what the run has reached."""
         milestones = self._milestones
         found.step, found.steps, found.phase = milestones.step, milestones.steps, self.phase
         found.spans = {name: span for name, span in milestones.spans().items() if name in self._begun}
-        found.begun, found.trends = self._begun, self._courses.holding()
+        found.begun, found.trends = self._begun, self._trends.holding()
         found.progress, found.progressed, found.complete = self.progress, self.progressed, self.complete
         found.progress_before = self.progress_before
         found.step_lines = tuple([line[:_METRICS].decode("utf-8", "replace").strip() for line in self._step_lines])
 
     def take(self, line: MatchedLine) -> None:
-        """A line that may be the sign of a phase, a step or a bar."""
+        """Take a line that may show a phase, a step or a progress bar."""
         roles = [role for _, role in line.words]
         self._known = self._known or any(role.config for role in roles)
         milestones, text = self._milestones, line.label.text
@@ -158,7 +159,8 @@ class RunProgress:
             self._moved(line)
 
     def take_step(self, line: MatchedLine) -> None:
-        """A line that holds words of steps alone, of a run in its loop: the short way, as most lines are such."""
+        """Take a line that holds only words of steps, of a run in its loop. Most lines are such, so this way is
+        short."""
         raw, milestones = line.raw, self._milestones
         metrics, bar = _metrics(raw), _bar(raw)
         if metrics is None and bar is None:
@@ -180,11 +182,11 @@ class RunProgress:
     def _take_metrics(self, line: MatchedLine, metrics: re.Match[bytes], step: int) -> None:
         said = line.raw[metrics.start() :]
         self._step_lines.append(said)
-        if self._courses:
-            self._courses.feed(said, lambda: line.place, step)
+        if self._trends:
+            self._trends.feed(said, lambda: line.place, step)
 
     def last_time(self, text: str) -> bool:
-        """Take the time of a log's last lines; whether this one tells it."""
+        """Take the time of one of the log's last lines; returns whether the line has one."""
         if self._zero is None or time_of(text, YEAR) is None:
             return False
         self._milestones.at = max(self._milestones.at, self._now(text))
@@ -196,26 +198,28 @@ class RunProgress:
         self.progressed = line.place
 
     def _now(self, text: str) -> float:
-        """Seconds since the first line with a time, as far as this one does."""
+        """Seconds since the first line with a time; without a time on this line, those of the last line that had
+        one."""
         at = time_of(text, YEAR)
         if at is None:
             return self._milestones.at
         if self._zero is None:
             self._zero = at
-        # Of a log of another year some lines tell it, `2025-09-19 10:12:41`, and vLLM's do not, `INFO 09-19 10:14:02`.
+        # In a log of an earlier year some lines have the year, `2025-09-19 10:12:41`, and vLLM's lines have none,
+        # `INFO 09-19 10:14:02`, so the two may seem to be whole years apart.
         years = round((at - self._zero) / _YEAR)
         return at - self._zero - years * _YEAR
 
 
 def _with_prefix(speaker: str, text: str) -> str:
-    """A line with its speaker before it; in a worker's own log its actor is named once, at the beginning."""
+    """The text with the prefix of its process; in a worker's own log its actor is named once, at the beginning."""
     if text.startswith(ACTOR):
         return f"({text.removeprefix(ACTOR)} pid=0) {text}"
     return f"{speaker} {text}".lstrip()
 
 
 def _metrics(raw: bytes) -> re.Match[bytes] | None:
-    """Where a line's metrics begin."""
+    """The beginning of a line's metrics; None for a line without."""
     at = raw.find(b"step:", 0, _HEAD)
     while at > 0 and raw[at - 1] not in _BEFORE:
         at = raw.find(b"step:", at + 1, _HEAD)

@@ -1,4 +1,4 @@
-"""Tracebacks as IPython and pytest print them, read as Python's own: `File "x.py", line 12, in f`, and the code below.
+"""Tracebacks as IPython and pytest print them, rewritten as Python's own: `File "x.py", line 12, in f`, and the code.
 
 IndexError      Traceback (most recent call last)     the header of IPython
 File ~/x.py:12, in f(a)                               a frame of IPython 8 and 9, with links `File [~/x.py:12](…)`
@@ -26,7 +26,7 @@ _PLACED = re.compile(
     r"(?:File (?P<link>\[)?(?P<path>[^\s\"<][^\"]*?\.(?:py|pyx|pxi)|<[^<>\"]+>)|(?P<cell>Cell In ?\[\d+\]))"
     rf"(?::|, line )(?P<line>\d+)(?(link)\]\(\S*\))(?:,? in {_FUNCTION})?$"
 )
-"""IPython 8 and 9: of a module no function is told."""
+"""A frame of IPython 8 and 9. A frame of a module names no function."""
 _LINKED = re.compile(rf"\[(?P<path>[^\]\s]+)\]\(\S*\) in {_FUNCTION}$")
 _UNPLACED = re.compile(
     rf"(?P<path>(?:~|/|\./|[A-Za-z]:\\|<ipython-input-|<command-|(?:Input|Cell) In ?\[)[^\s,]*),? in {_FUNCTION}$"
@@ -38,13 +38,14 @@ _OF_PYTEST = re.compile(r"(?P<path>[\w./~@+-]+\.py):(?P<line>\d+): in (?P<functi
 
 
 def ipython_header(text: str) -> str:
-    """The exception's name of a header of IPython; "" for any other line."""
+    """The name of the exception in a header of IPython; "" for any other line."""
     found = _HEADER.match(text)
     return found["name"] if found is not None else ""
 
 
 def is_foreign_frame(text: str) -> bool:
-    """Whether a line is a frame of another form; its beginning looks like a place that a logger puts before a line."""
+    """Whether a line is a frame as IPython or pytest prints it. Its beginning looks like the label of a logger, so
+    labels must not be stripped from it."""
     return any(form.match(text) for form in (_PLACED, _OF_PYTEST, _LINKED, _UNPLACED))
 
 
@@ -53,16 +54,17 @@ def _frame(path: str, line: str, function: str | None) -> str:
 
 
 def in_python_form(lines: Iterable[tuple[LogLine, str]], foreign: bool = True) -> Iterator[tuple[LogLine, str]]:
-    """Lines of a traceback, without labels; those of other forms as Python prints them, without the code around.
+    """Rewrite the lines of a traceback, without labels, as Python prints them. IPython's numbered lines of context are
+    left out.
 
     Args:
-        foreign: whether other forms are looked for before a header tells of which form the traceback is.
+        foreign: whether to look for frames of IPython and pytest before a header shows the form of the traceback.
     """
     held: tuple[LogLine, str, re.Match[str]] | None = None
     among = False
-    """Whether the line that is held stands among such frames."""
+    """Whether the frame that is held back comes after other frames of IPython."""
     numbered = False
-    """Whether the last frame is one of IPython, below which numbered lines of code stand."""
+    """Whether the last frame was one of IPython, which numbered lines of code follow."""
     for place, text in lines:
         if _ANY_HEADER in text:
             foreign, numbered = bool(ipython_header(text)), False
@@ -73,7 +75,7 @@ def in_python_form(lines: Iterable[tuple[LogLine, str]], foreign: bool = True) -
         if held is not None and (arrow is not None or not _CONTEXT.match(text)):
             before, written, at = held
             shown = _frame(at["path"], arrow["line"], at["function"]) if arrow is not None else written
-            if arrow is not None or not among:  # Of compiled code there is no line.
+            if arrow is not None or not among:  # A frame of compiled code has no line.
                 yield replace(before, text=shown), shown
             held = None
         if arrow is not None:
@@ -99,18 +101,24 @@ def in_python_form(lines: Iterable[tuple[LogLine, str]], foreign: bool = True) -
 _CALLED_AT = re.compile(r"(?P<path>[\w./~@+-]+\.py):(?P<line>\d+): ?(?P<name>\w*)$")
 _POINTED = re.compile(r">\s+(?P<code>\S.*)$")
 _SECTION = re.compile(r"_{3,} .*_{3,}$|={3,} ")
-"""What begins the part of one test."""
+"""The separator at the beginning of one test."""
 
 
 def pytest_frames(before: Sequence[LogLine], behind: Sequence[LogLine], name: str) -> tuple[LogLine, ...]:
-    """Frames of an exception as pytest tells it by default, outermost first, and last the line of code that raised it:
+    """The frames of an exception as pytest prints it by default, outermost first, and last the line of code that raised
+    it:
 
-        >       raise RuntimeError("no")         ◀ the code, among other lines of the function
-        E       RuntimeError: no
+            >       raise RuntimeError("no")         ◀ the code, among other lines of the function
+            E       RuntimeError: no
 
-        pkg/a.py:12: RuntimeError                ◀ the place, below it
+            pkg/a.py:12: RuntimeError                ◀ the place, below it
 
-    Empty where no such place is behind it.
+    Empty where the lines behind name no such place.
+
+    Args:
+        before: the lines before the exception's line, in order.
+        behind: the lines from there on.
+        name: the exception, as printed.
     """
     last_part = name.rpartition(".")[2]
     end = next((place for place in behind if (at := _CALLED_AT.match(place.text)) and at["name"] == last_part), None)

@@ -1,7 +1,7 @@
-"""One pass over a log: search each block for the words of all patterns, and hand on the few lines that hold one.
+"""One pass over a log: search each block for the words of all patterns, and process the few lines that hold one.
 
 `Scanner` knows for each word what it is looked for (`WordRole`). For each line that holds one it makes a `MatchedLine`,
-which `LogAccumulator` takes. The patterns themselves are tried on those lines alone.
+which `LogAccumulator` takes. The patterns themselves are tried on those lines only.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 from patcher.diagnose.evidence import Evidence
 from patcher.diagnose.line_meaning import ENDING_WORDS, EXCEPTION_WORDS, VERSION_WORDS
 from patcher.diagnose.log_accumulator import LogAccumulator, WaitPatterns
-from patcher.diagnose.log_stream import SIZE, Block, Utf8Stream, blocks
+from patcher.diagnose.log_stream import BLOCK_SIZE, Block, Utf8Stream, blocks
 from patcher.diagnose.matched_line import MatchedLine, Sign, WordRole
 from patcher.diagnose.metrics import MetricTrends
 from patcher.diagnose.progress import ACTOR, CONFIG, COUNTED, PROGRESS_WORDS, STEPS
@@ -29,31 +29,32 @@ if TYPE_CHECKING:
 _MARKS = ("training progress: ", "step:", "[uky] ", "total training steps: ", ACTOR)
 _ENDS = (b"", b"\n", b"\r")
 _OVERLAP = 256
-"""Bytes before a block that begins within a line, in which a word may begin: no word that is looked for is longer."""
+"""Bytes before a block that begins within a line, in which a word may begin. No word is longer."""
 
 
 Found: TypeAlias = tuple[int, int, int]
-"""A word by its index, and where it begins and ends."""
+"""An occurrence of a word: the index of the word, and where it begins and ends."""
 
-# A word such as "step:" may stand in every line of a log of 100 MB, and each place costs a look at its line in Python.
-# What matters of such a word is where it comes first and last in a block, so only these places count.
+# A word such as "step:" may be in every line of a log of 100 MB, and each occurrence costs a look at its line in
+# Python. What matters of such a word is its first and its last lines in a block, so only those count.
 KEPT_AT_EDGE = 48
-"""Of a word that a block holds more often than twice this, only so many of the first and of the last places count.
+"""Of a word that a block holds more often than twice this, only so many of the first and of the last occurrences count.
 
-Set by hand: in a block of a healthy log `(WorkerDict ` stands 6,000 times and `step:` 150 times; what tells of a
-failure comes far less often.
+Set by hand: in a block of a healthy log `(WorkerDict ` occurs 6,000 times and `step:` 150 times. What shows a failure
+occurs far less often.
 """
 KEPT_LATER = 12
-"""The same for a word that was as frequent before."""
+"""The same for a word that was frequent in an earlier block."""
 AUTOMATON_BYTES = 40 << 20
-"""Bytes from which on a DFA pays: measured with the shipped symptoms it takes 40 ms longer to build than the other
+"""Bytes after which a DFA pays off. Measured with the shipped symptoms: it takes 40 ms longer to build than the other
 form, and reads a MB 1 ms faster."""
 KEPT_AUTOMATA = 8
-"""Automata that are kept, each without other words: words turn frequent and rare again a few times within a log."""
+"""Automata that are kept, each for the words left over: a few times within a log, words become frequent and rare again.
+"""
 
 
 class WordFinder:
-    """Finds lower-case words in blocks of lower-case bytes, in time that does not grow with how often they occur."""
+    """Finds words in blocks of bytes, both in lower case, in time that does not grow with how often the words occur."""
 
     def __init__(self, words: Sequence[str]) -> None:
         self._words = [word.encode() for word in words]
@@ -63,12 +64,12 @@ class WordFinder:
         self._read = 0
 
     def drop(self, index: int) -> None:
-        """A word that is not looked for any more."""
+        """Stop looking for a word."""
         self._dropped.add(index)
         self._frequent.discard(index)
 
     def find(self, lowered: bytes) -> list[Found]:
-        """Places in the order in which they end, or begin where some words are frequent."""
+        """The occurrences, in the order of their ends; where some words are frequent, of their beginnings."""
         automaton, left = self._automaton()
         self._read += len(lowered)
         if self._read > AUTOMATON_BYTES > self._read - len(lowered):
@@ -111,7 +112,7 @@ class WordFinder:
         return self._automata[without]
 
     def _first_and_last_places(self, lowered: bytes, word: int, most: int) -> list[Found]:
-        """The first places of a word and the last ones, in order."""
+        """The first and the last occurrences of a word, in order."""
         sign = self._words[word]
         first: list[int] = []
         at = lowered.find(sign)
@@ -137,6 +138,8 @@ class Scanner:
         def role(word: str) -> WordRole:
             return roles.setdefault(word.lower(), WordRole())
 
+        # The order matters: `once` is set for words of which the first occurrence is enough, and taken back below for
+        # words that are also looked for as something else.
         for symptom in self.symptoms:
             for match in symptom.matches:
                 sign = Sign(symptom, match)
@@ -173,18 +176,19 @@ class Scanner:
         self._signs = {id(sign): sign for one in roles.values() for sign in one.signs}.values()
         self._slow: dict[tuple[str, str], Symptom] = {}
         self._idle = [at for at, word in enumerate(roles) if word in COUNTED and not roles[word].signs]
-        """Words that say nothing more once verl's own steps are reported."""
+        """Words that show nothing more once verl prints its own steps."""
 
-    def scan(self, files: Iterable[tuple[str, BinaryIO]], size: int = SIZE, *, timed: bool = False) -> Evidence:
-        """Read the parts of one log, one after another: names, and what they hold.
+    def scan(self, files: Iterable[tuple[str, BinaryIO]], size: int = BLOCK_SIZE, *, timed: bool = False) -> Evidence:
+        """Read the parts of one log, one after another.
 
         Args:
+            files: name and content of each part, oldest first.
             size: bytes of a block.
-            timed: whether places get times, to be put in order with those of other logs.
+            timed: whether lines get times, to be put in order with those of other logs.
         """
         words = WordFinder(self.words)
-        courses = MetricTrends(self.symptoms)
-        accumulator = LogAccumulator(courses, self.waits)
+        trends = MetricTrends(self.symptoms)
+        accumulator = LogAccumulator(trends, self.waits)
         offset = 0
         for name, stream in files:
             source = Utf8Stream(stream)
@@ -202,7 +206,7 @@ class Scanner:
         found = accumulator.evidence()
         spent = [
             *self.waits.too_slow,
-            *courses.too_slow,
+            *trends.too_slow,
             *((sign.symptom, one) for sign in self._signs for one in sign.too_slow),
         ]
         self._slow |= {(symptom.id, pattern): symptom for symptom, pattern in spent}
@@ -210,7 +214,7 @@ class Scanner:
 
     @property
     def notes(self) -> tuple[Phrase, ...]:
-        """What was left out of the logs that were scanned: patterns that took too long."""
+        """Patterns that took too long on the logs so far, and were left out."""
         template = "{file}: a pattern of {id} takes too long on this log and was left out: {pattern}"
         return tuple(
             phrase(template, file=symptom.path, id=name, pattern=pattern)

@@ -1,4 +1,4 @@
-"""The symptom records as a decision tree: what one sees of a run, where it belongs, and which symptoms it may be."""
+"""The symptom records as a decision tree: what one sees of a run, the topic or phase of it, and the symptoms."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from patcher.session.session import Session
 
 
 def choose_symptoms(session: Session, name: str | None) -> tuple[Symptom, ...]:
-    """All of them, or the one called `name`. Raises UsageError where there is none, RecordError for a bad record."""
+    """All symptoms, or the one called `name`. Raises UsageError where there is none, RecordError for a malformed
+    record."""
     symptoms = session.symptoms
     if name is None:
         return symptoms
@@ -33,7 +34,7 @@ ANSWERS: Mapping[Kind, Phrase] = {
     "course": phrase("The run goes on, badly or slowly"),
     "notice": phrase("A warning that may explain one of these"),
 }
-"""What one can see of a run, in the order in which it is asked."""
+"""What one can see of a run, in the order of the tree."""
 HEADINGS: Mapping[str, Phrase] = {
     "install": phrase("Installation and versions"),
     "configuration": phrase("Configuration"),
@@ -48,12 +49,12 @@ HEADINGS: Mapping[str, Phrase] = {
     "checkpoint": phrase("Checkpoints"),
     "system": phrase("The machine"),
 }
-"""What the topics are called."""
+"""The headings of topics."""
 ANYWHERE = phrase("in any phase")
 _SEEN = 110
-"""Characters of a sign that are shown: it stands in a table."""
+"""Characters of a sample line that are shown. Set by hand: it is in a table."""
 _LOGGER = re.compile(r"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d \[[^\]]+\] ")
-"""What vLLM's logger puts before a line."""
+"""The prefix of vLLM's logger."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """One answer to the question what is seen, with the symptoms it may be."""
+    """One answer to the question what one sees of the run, with the symptoms that it may be."""
 
     kind: Kind
     groups: tuple[Group, ...]
@@ -77,15 +78,15 @@ class Branch:
 
 
 def symptom_tree(symptoms: Iterable[Symptom]) -> tuple[Branch, ...]:
-    """The tree: failures, courses and notices by topic, stalls by the phase that the run stands in."""
+    """Build the tree: failures, courses and notices by topic, stalls by the phase that the run is in."""
     listed = tuple(symptoms)
     branches = (Branch(kind, _groups([one for one in listed if one.kind == kind])) for kind in ANSWERS)
     return tuple(branch for branch in branches if branch.groups)
 
 
 def sample_line(symptom: Symptom) -> str:
-    """The sign as a log has it: the telling line of the record's first example, without Ray's prefix and the
-    logger's."""
+    """How a log shows a symptom: the matching line of the record's first example, without Ray's and the logger's
+    prefix."""
     for example in symptom.examples:
         if example.line is not None:
             text = _LOGGER.sub("", strip_prefix(example.log.splitlines()[example.line - 1]).text.strip())

@@ -1,8 +1,9 @@
-"""Patterns of symptom records, searched for in time that a hostile line cannot stretch.
+"""Search for the patterns of symptom records in bounded time, whatever the line holds.
 
-`re` tries each place of a line anew: `Error.*closed` on a line of a thousand `Error` reads the rest of the line a
-thousand times. So a pattern is cut at each `.*` that stands alone: where nothing follows the first `Error`, nothing
-follows a later one either. `TimedPattern` also counts what a pattern takes, and drops one that takes too long.
+`re` tries a pattern at each position of a line: `Error.*closed` on a line with a thousand `Error` reads the rest of the
+line a thousand times. So a pattern is cut at each `.*` at its top level: if nothing matches behind the first `Error`,
+nothing matches behind a later one. `TimedPattern` also counts the time that a pattern takes, and drops one that takes
+too long.
 """
 
 from __future__ import annotations
@@ -17,18 +18,19 @@ from functools import cached_property
 from types import FrameType
 
 MOST_SECONDS = 1.0
-"""What one pattern may take of one log, or of one look at a run. The shipped ones take some milliseconds of 1 GB."""
+"""Seconds that one pattern may take on one log, or in one look at a run. The shipped ones take some milliseconds on 1
+GB."""
 _LONG = 200
-"""Characters from which on a search gets a timer. Set by hand: its system calls cost more than a short search."""
+"""Characters above which a search gets a timer. Set by hand: setting a timer takes longer than a short search."""
 _PIECE = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\?P=|\{\d*,?\d*\}|.", re.DOTALL)
 
 
 class _OutOfTime(Exception):  # noqa: N818
-    """The timer rang."""
+    """The timer expired."""
 
 
 class TimedPattern:
-    """A pattern, compiled when first searched for, and what it has taken. Case does not matter."""
+    """A pattern that is compiled at its first search, with the time that it took so far. Case is ignored."""
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
@@ -36,11 +38,11 @@ class TimedPattern:
 
     @property
     def is_too_slow(self) -> bool:
-        """Whether it has taken more time than it may: from then on it finds nothing."""
+        """Whether it took more time than it may. From then on it finds nothing."""
         return self.seconds > MOST_SECONDS
 
     def finds(self, text: str) -> bool:
-        """Whether the text has a match."""
+        """Whether the pattern matches anywhere in the text."""
         if self.is_too_slow:
             return False
         if len(text) < _LONG and self.seconds < MOST_SECONDS / 2 and not self._has_nested_repeats:
@@ -66,13 +68,15 @@ class TimedPattern:
 
     @cached_property
     def _has_nested_repeats(self) -> bool:
-        """Whether it may repeat what is a repeat itself, so that even a short line can take for ever: `(a+)+`."""
+        """Whether it may repeat a repeat, so that even a short line can take forever: `(a+)+`."""
         return re.search(r"[*+}?]\)+[*+{]", self.pattern) is not None
 
 
 def split_pattern(pattern: str) -> list[list[str]]:
-    """The alternatives of a pattern, each cut at every `.*` of its own level; with both, a text has a match exactly
-    where it has one of some alternative's parts after the other."""
+    """Split a pattern into its alternatives, and each alternative at every `.*` of its top level.
+
+    The pattern matches a text exactly where all parts of one alternative match in order, without overlap.
+    """
     ways: list[list[str]] = [[""]]
     pieces = [found.group() for found in _PIECE.finditer(pattern)]
     depth, at = 0, 0
@@ -92,7 +96,8 @@ def split_pattern(pattern: str) -> list[list[str]]:
 
 
 def _compiled(parts: list[str]) -> Iterator[re.Pattern[str]]:
-    """Every part but the last ends as early as it can, so that what follows has all the room there is."""
+    """Every part but the last is made lazy: it ends as early as possible, which leaves the most text for the next
+    part."""
     for number, part in enumerate(parts):
         if part or len(parts) == 1:
             yield re.compile(part if number + 1 == len(parts) else _lazy(part), re.IGNORECASE)
@@ -121,8 +126,11 @@ def _found_in_order(parts: tuple[re.Pattern[str], ...], text: str) -> bool:
 
 @contextmanager
 def _timer(seconds: float) -> Iterator[None]:
-    """Raises `_OutOfTime` when so much time has gone. `re` asks for signals now and then; they come to the main thread
-    alone, so elsewhere a search ends by itself and its time is counted then."""
+    """Raise `_OutOfTime` after so many seconds.
+
+    `re` checks for signals while it searches. Only the main thread receives them; in other threads the search runs to
+    its end, and its time is counted afterwards.
+    """
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
         yield
         return

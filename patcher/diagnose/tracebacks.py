@@ -1,16 +1,17 @@
-"""Follow a traceback among the lines of other processes: its chain of exceptions, their frames, and which is the root.
+"""Follow a traceback among the output of other processes: its chain of exceptions, their frames, and the root of the
+chain.
 
-The functions of verl in the frames also tell the phase that the run was in, often before the log does: what a
-traceback shows is printed at once, other output may still be buffered.
+Frames in functions of verl also show the phase of the run, often before the log does: a traceback is printed at once,
+while other output may still be buffered.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from patcher.diagnose.evidence import LogLine, Nature
+from patcher.diagnose.evidence import LINE_LENGTH, LogLine, Nature, Raised
 from patcher.diagnose.exception_message import raised_as
 from patcher.diagnose.line_meaning import ALONE, ENDING, begins_anew, nature, was_handled
 from patcher.diagnose.log_stream import AROUND, Block, line_at
@@ -19,7 +20,7 @@ from patcher.logs.labels import is_native, strip_labels
 from patcher.logs.lines import strip_prefix
 from patcher.logs.milestones import PHASES, Phase
 
-# Functions of verl's releases 0.5 to 0.8 in which a phase is at work, though no line of the log shows it yet.
+# Functions of verl 0.5 to 0.8 that run in a phase of which the log shows nothing yet.
 _FUNCTIONS: dict[str, Phase] = {
     "create_rl_dataset": "dataset",
     "create_rl_sampler": "dataset",
@@ -43,7 +44,7 @@ _FUNCTION = re.compile(r"/verl/[^\"]+\", line \d+, in (?P<name>\w+)$")
 
 
 def phase_of_frames(frames: Iterable[str]) -> Phase | None:
-    """The phase of the innermost frame that tells one; None where none does."""
+    """The phase that the innermost frame of a known function belongs to; None where there is no such frame."""
     found = None
     for frame in frames:
         if (match := _FUNCTION.search(frame)) is not None:
@@ -52,95 +53,87 @@ def phase_of_frames(frames: Iterable[str]) -> Phase | None:
 
 
 def later_phase(logged: Phase | None, reached: Phase | None) -> Phase | None:
-    """The later of two phases, where both are known."""
+    """The later of two phases, or the one that is known."""
     if logged is None or reached is None:
         return logged or reached
     return max(logged, reached, key=PHASES.index)
 
 
-# Who only passes lines of another process on has its own level before them: `… - INFO - [rank7]: Traceback`.
+# A process that passes on the output of another puts its own level first: `… - INFO - [rank7]: Traceback`.
 _STAMP = r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^\]]*\]"
 _RELAYED = re.compile(rf".*(?:\[rank ?\d+\]: ?|(?<=\S ){_STAMP} ?)")
 _STAMP_WITHIN = re.compile(rf".*\S (?={_STAMP})")
 
 
 def _relayed(text: str) -> str:
-    """A line as the process wrote it whose lines another one passes on."""
+    """A line as its own process wrote it, without the prefix of a process that passes it on."""
     found = _RELAYED.match(text[:200])
     return text[found.end() :] if found is not None else text
 
 
 HEADER = "traceback (most recent call last)"
 LINES = 800
-"""Lines that are gone through behind a header: eight processes may print tracebacks of 100 lines at once."""
+"""Lines that are read after a header: eight processes may print tracebacks of 100 lines at once."""
 _BEHIND = 25
-"""Lines of the same speaker behind an exception in which a chain goes on: its message may have that many."""
+"""Lines of the same process after an exception within which the chain may go on: a message may be that long."""
 MESSAGE = 12
-"""Lines of a message that are kept, behind its first."""
+"""Lines of a message that are kept, after its first."""
 _FRAMES = 6
-"""Frames that are kept: what a reader looks at, innermost last."""
+"""Frames that are kept. Set by hand: what a reader looks at, innermost last."""
 
 HEADER_PATTERN = re.compile(re.escape(HEADER), re.IGNORECASE)
 FRAME = re.compile(r'\s*File "(?P<path>[^"]+)", line \d+(?:, in (?P<function>.+))?')
-# `During handling of the above exception` mostly leads nearer to the root, as in `except: raise ValueError(…)`. An
-# exception from within `close()` or `__exit__` is the exception to that: it only failed to clean up.
+# `During handling of the above exception` mostly leads nearer to the root: `except: raise ValueError(…)`. Not so for an
+# exception within `close()` or `__exit__`, which only failed to clean up.
 _TIDYING = re.compile(r", in (?:_*(?:clean_?up|close|shutdown|destroy|tear_?down|release|stop)\w*|__a?exit__|__del__)$")
 TIME = re.compile(r"\d+(?:[-:.,/]\d+)+")
 _GROUP = re.compile(r"(?P<margin>.*?)\s*\+ (?:Exception Group )?$")
 _DIRECT = "The above exception was the direct cause"
 _HANDLING = "During handling of the above exception"
-# Frames of installed packages tell less than those of the trainer's own code, so the own ones are kept first.
+# Frames of installed packages say less than those of the trainer's own code, so those are kept first.
 _LIBRARIES = ("site-packages/", "dist-packages/", "/lib/python", "<frozen ", "<string>")
 
 _EACH_LINE = re.compile(r"[A-Z]+ \d\d-\d\d \d\d:\d\d:\d\d \[")
-"""The label of a logger that puts it before each line: a traceback without one is not what it announces."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """An exception at the end of a traceback."""
-
-    name: str
-    place: LogLine
-    nature: Nature
-    chained: bool
-    handled: bool
-    frames: tuple[LogLine, ...]
-    phase: Phase | None
-    """As its frames tell it."""
-    message: tuple[str, ...] = ()
-    """Its lines, the first with its name."""
+"""A logger that puts its label before each line. If a traceback has no such label, the line before it does not announce
+it."""
 
 
 @dataclass(slots=True)
 class _Link:
-    name: str
-    place: LogLine
-    nature: Nature
-    frames: tuple[LogLine, ...]
-    phase: Phase | None = None
-    message: list[str] = field(default_factory=list)
+    """One exception of a chain."""
+
+    raised: Raised
     then: str = ""
-    """How the next of the chain came of it: `direct`, `handling`, or "" for a wrapper that carries it."""
+    """How the next exception of the chain followed from it: `direct`, `handling`, or "" for a wrapper that carries it.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """What one traceback came to. `headers` and `endings` are the offsets of the lines that it has used up."""
+    """The exceptions of one traceback. `headers` and `endings` are the offsets of its lines that must not be read
+    again."""
 
-    exceptions: tuple[Ended, ...]
+    exceptions: tuple[Raised, ...]
+    """Each with the phase that its frames show."""
     headers: frozenset[int]
     endings: frozenset[int]
 
 
 def follow_traceback(block: Block, start: int, name: str, number: int) -> Chain:
-    """Follow the traceback whose header is the line that begins at `start`, through the lines of others."""
+    """Follow the traceback whose header is the line that begins at `start`, skipping the output of other processes.
+
+    Args:
+        name: the file.
+        number: the number of the header's line.
+    """
     reader = _TracebackReader(block, start, name, number)
     reader.read()
     return reader.chain()
 
 
 class _TracebackReader:
+    """Reads one traceback line by line; `read` first, then `chain`."""
+
     def __init__(self, block: Block, start: int, name: str, number: int) -> None:
         self._block, self._start, self._name, self._number = block, start, name, number
         head = line_at(block, start, block.bounds(start)[1])
@@ -154,7 +147,7 @@ class _TracebackReader:
         self._own = label_pattern(label)
         outer = _STAMP_WITHIN.match(label)
         self._outer = label_pattern(outer[0]) if outer is not None else None
-        """What one who passes lines on puts before each, where the label holds more."""
+        """The prefix of the process that passes the traceback on, where the label holds more than that prefix."""
         self._bare = not label
         self._handled = self._is_handled(label)
         self._links: list[_Link] = []
@@ -163,11 +156,11 @@ class _TracebackReader:
         """The line of code below the last frame."""
         self._headers: set[int] = set()
         self._since = 0
-        """Own lines since the last exception."""
+        """Lines of this process since the last exception."""
         self._margin = 0
-        """By how much the whole traceback is set in, as servers write one of their own within a line of theirs."""
+        """By how much the whole traceback is indented, as when a server prints one within a message of its own."""
         self._named = ""
-        """What is raised, where the last header tells it, as IPython's does."""
+        """The exception's name, where the last header has it, as IPython's does."""
 
     def read(self) -> None:
         for place, text in in_python_form(self._own_lines(), foreign=False):
@@ -181,15 +174,15 @@ class _TracebackReader:
         root = 0
         while root < len(links) - 1 and _is_consequence(links[root], links[root + 1]):
             root += 1
-        if links and links[root].nature != "exception":
-            root = max((at for at in range(root) if links[at].nature == "exception"), default=root)
-        exceptions = tuple(
-            Ended(one.name, one.place, one.nature, at != root, self._handled, one.frames, one.phase, tuple(one.message))
-            for at, one in enumerate(links)
-        )
-        return Chain(exceptions, frozenset(self._headers), frozenset(one.place.offset for one in links))
+        found = tuple(one.raised for one in links)
+        if found and found[root].nature != "exception":
+            root = max((at for at in range(root) if found[at].nature == "exception"), default=root)
+        for at, one in enumerate(found):
+            one.chained, one.handled = at != root, self._handled
+        return Chain(found, frozenset(self._headers), frozenset(one.place.offset for one in found))
 
     def _is_handled(self, label: str) -> bool:
+        """Whether the traceback's label, or the line before it, says that the exception was handled."""
         own = strip_labels(_relayed(label)) if label else None
         for line in reversed(self._block.before(self._start, 6)):
             stripped = strip_prefix(line)
@@ -202,7 +195,7 @@ class _TracebackReader:
         return was_handled(own.level if own else "", "", "")
 
     def _own_lines(self) -> Iterator[tuple[LogLine, str]]:
-        """The lines of the speaker without the label that each may have."""
+        """The lines of this process, without the label that each may have."""
         content, begin = self._block.content, self._start
         offset = self._block.offset - self._block.begin
         for count in range(LINES):
@@ -213,23 +206,14 @@ class _TracebackReader:
                 text = self._unlabelled(stripped.text)
                 if text is not None:
                     shown = text if not self._bare else stripped.text
-                    yield (
-                        LogLine(
-                            self._name,
-                            self._number + count,
-                            begin + offset,
-                            shown[:500],
-                            stripped.actors,
-                            stripped.speaker,
-                        ),
-                        text,
-                    )
+                    at = begin + offset
+                    yield LogLine(self._name, self._number + count, at, shown[:LINE_LENGTH], stripped.speaker), text
             if end < 0:
                 return
             begin = end + 1
 
     def _unlabelled(self, text: str) -> str | None:
-        """The text as the traceback has it; None for a line that is not of it."""
+        """The text as the traceback has it; None for a line that is not part of it."""
         if self._bare:
             return text
         if found := self._own.match(text):
@@ -243,10 +227,10 @@ class _TracebackReader:
         return "" if stripped and self._label.startswith(stripped) else None
 
     def _take(self, place: LogLine, text: str) -> bool:
-        """Whether the traceback goes on behind this line."""
+        """Whether the traceback may go on after this line."""
         if HEADER_PATTERN.search(text) or place.offset == self._offset_of_header():
             fresh = not self._links or bool(self._links[-1].then)
-            if place.offset != self._offset_of_header() and not fresh and self._links[-1].nature != "wrapper":
+            if place.offset != self._offset_of_header() and not fresh and self._links[-1].raised.nature != "wrapper":
                 return False
             self._headers.add(place.offset)
             self._named = ipython_header(text)
@@ -255,7 +239,7 @@ class _TracebackReader:
             return True
         if not text.strip():
             return True
-        if text[0] in " \t" or FRAME.match(text):  # Pasted text may have lost what it was set in by.
+        if text[0] in " \t" or FRAME.match(text):  # Pasted text may have lost its indentation.
             if self._code is None and self._frames:
                 self._code = place
             if FRAME.match(text):
@@ -281,30 +265,36 @@ class _TracebackReader:
         frames = telling_frames(self._frames)
         if self._code is not None and is_telling(self._code.text):
             frames = (*frames, self._code)
-        self._links.append(_Link(name, place, kind, frames, phase, [text]))
+        self._links.append(_Link(Raised(name, place, place, kind, phase=phase, frames=frames, message=(text,))))
         self._frames, self._since, self._named = [], 0, ""
 
     def _offset_of_header(self) -> int:
         return self._start + self._block.offset - self._block.begin
 
     def _ending(self, text: str) -> re.Match[str] | None:
+        """The exception of a line that ends a traceback.
+
+        Behind frames, it may have any name. Without frames it is known by its name, and expected only as the first
+        exception or as the one that a wrapper carries.
+        """
         if self._frames:
             return ENDING.match(text)
-        open_wrapper = bool(self._links) and self._links[-1].nature == "wrapper" and not self._links[-1].then
+        open_wrapper = bool(self._links) and self._links[-1].raised.nature == "wrapper" and not self._links[-1].then
         return ALONE.match(text) if open_wrapper or not self._links else None
 
     def _count_other_line(self, text: str) -> bool:
+        """Take a line that is neither frame nor exception; it may belong to the last message. Whether to read on."""
         if not self._links or self._frames:
             return True
-        message = self._links[-1].message
-        if self._since == len(message) - 1 < MESSAGE and not strip_labels(text).level and not begins_anew(text):
-            message.append(text)
+        last = self._links[-1].raised
+        if self._since == len(last.message) - 1 < MESSAGE and not strip_labels(text).level and not begins_anew(text):
+            last.message = (*last.message, text)
         self._since += 1
         return self._since <= _BEHIND
 
 
 def is_telling(code: str) -> bool:
-    """Whether a line of code may say more of an exception than its message does, as `assert a.shape == b.shape` and
+    """Whether a line of code may say more of an exception than its message, as `assert a.shape == b.shape` and
     `self.bar.update(1)` do; `raise ValueError(` does not."""
     return not code.lstrip().startswith("raise")
 
@@ -314,21 +304,22 @@ def _indent(text: str) -> int:
 
 
 def _is_consequence(one: _Link, other: _Link) -> bool:
-    """Whether the next of a chain is nearer to the root: what came of handling one, unless in tidying up after it."""
-    if one.nature == "wrapper":
+    """Whether the next exception of a chain is nearer to the root: one raised while handling this one, except in
+    cleaning up."""
+    if one.raised.nature == "wrapper":
         return True
-    tidying = any(_TIDYING.search(place.text) for place in other.frames[-2:])
+    tidying = any(_TIDYING.search(place.text) for place in other.raised.frames[-2:])
     return one.then == "handling" and not tidying
 
 
 def label_pattern(label: str) -> re.Pattern[str]:
-    """The label as each line of the traceback has it: with a time that may be another."""
+    """A pattern for the label on each line of a traceback. Times in it may differ from line to line."""
     parts = [re.escape(part) for part in TIME.split(label)]
     return re.compile(r"[\d:.,/-]+".join(parts))
 
 
 def telling_frames(frames: list[LogLine]) -> tuple[LogLine, ...]:
-    """The innermost frames, of own code before that of libraries, in the order of the traceback."""
+    """The innermost frames, those of the user's own code before those of libraries, in the order of the traceback."""
     own = [place for place in frames if not any(sign in place.text for sign in _LIBRARIES)]
     kept = {*own[-4:], *frames[-2:]} if len(own) >= 3 else {*own, *frames[-_FRAMES:]}
     return tuple(place for place in frames if place in kept)

@@ -1,247 +1,43 @@
-"""Evidence → diagnosis: rank what may have ended the run, and judge the verdict.
+"""Judge the evidence of a run: its verdict, the phase in which it ended, and the findings with their fixes.
 
-`candidates` ranks symptoms and exceptions as root causes, and `diagnosis_of` makes the diagnosis of them.
+`root_cause` ranks what may be the root cause; `diagnosis_of` makes the diagnosis from the ranked candidates.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 from patcher.diagnose.diagnosis import Diagnosis, Finding, Role, Verdict
-from patcher.diagnose.evidence import Evidence, Hit, LogLine, Nature, Raised
+from patcher.diagnose.evidence import Evidence, Hit, LogLine
 from patcher.diagnose.exception_message import TELLING_WITH_RECORD
 from patcher.diagnose.explaining import explain, whole_line
 from patcher.diagnose.fixes import FixContext, fixes_for, versions_allow
 from patcher.diagnose.frame import frame_of
 from patcher.diagnose.known_issues import KnownIssue, known_issues
 from patcher.diagnose.line_meaning import is_noise, is_passed_on
+from patcher.diagnose.root_cause import Candidate, candidate_of_exception, candidates, is_at_end, may_have_ended_run
 from patcher.logs.labels import strip_labels
 from patcher.logs.milestones import PHASES, Phase
-from patcher.records.symptoms import Part, Symptom
 
-_KNOWN: Mapping[Part, float] = {"cause": 0, "end": 0, "effect": 2, "wrapper": 3}
-_UNKNOWN: Mapping[Nature, float] = {"exception": 1, "printed": 1.1, "signal": 2.1, "effect": 2.2, "wrapper": 3.2}
-"""An exception that no record covers is a better root than an effect, and a worse one than a cause."""
-# The ranks are an order and no measurement; the labelled logs of `make bench-diagnosis` hold them in place. A symptom
-# record names in `follows` what it is a consequence of, as the end of an engine that ran out of memory.
-_FOLLOWS, _FOLLOWS_TOO = 2.0, 0.5
-"""At best, for what follows from something else that was seen; an effect that does is behind those that do not."""
-_STALL = 1.7
-"""At best, for what makes a run stand still: what ended it in the end says more."""
-_ASIDE = 1.6
-"""At best, for what a process says that only keeps house."""
-_ENDED = 1.2
-"""Of an end as it is seen from outside, `Killed`, where an exception before it that no record covers tells more."""
-_STOOD = 300
-"""Seconds in one phase from which on a run stood still, where its last words are those of one that waits. A guess:
-ten times what the configuration takes, and more than most phases before the first step do."""
-_GENERIC = 0.5
-"""Added for a record of many causes: after a specific one, before an exception that no record covers."""
-_WARNED = 0.4
-"""At best, for what a program only warns of: it mostly did without, and it is the cause where no other is."""
-_SURVIVED = 1.5
-"""Added where the run went on for a while."""
-# A trainer that catches an exception goes on with other lines; one that dies says nothing of interest after it.
-QUIET = 150
-"""Lines behind an exception that no record covers, and nothing else wrong in them, from which on it was survived."""
-_WHILE = 40
-"""Lines behind a failure in which a phase may begin that others were about to enter anyway. Set by hand: the ranks of a
-node say that they enter it within some dozen lines."""
-_SILENT = 2.1
-"""The rank from which on a sign tells of an end, and not of its cause."""
-_WRONG = re.compile(
-    r"\b(?:errors?|fatal|fail(?:ed|ure)?|abort(?:ed|ing)?|cannot|could not|unable|invalid|denied|refused|expired)\b",
-    re.IGNORECASE,
-)
-_MESSAGE = 12
-"""Lines of an exception's message that a symptom's sign may stand in: CUDA's and pydantic's messages have up to ten."""
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """Something that may be the root. The least `rank` is, and among equals the earliest."""
-
-    rank: float
-    place: LogLine
-    count: int
-    survived: bool
-    symptom: Symptom | None = None
-    phase: Phase | None = None
-    about: tuple[LogLine, ...] = ()
-    """Lines that show it."""
-    weight: int = 0
-    raised: Raised | None = None
-
-
-def candidates(evidence: Evidence, hits: Sequence[Hit]) -> list[Candidate]:
-    """Failures that the run did not get over, the likeliest root first. `hits`: those that the versions allow."""
-    failures = [hit for hit in hits if hit.symptom.kind in ("failure", "stall") and _counts(hit.start, evidence)]
-    seen = {hit.symptom.id for hit in failures}
-    known = evidence.hits
-    unknown = [
-        one
-        for one in evidence.raised
-        if not one.chained and not one.handled and _counts(one.place, evidence) and not _is_covered(one, known)
-        if one.nature != "printed" or _at_end(one.last, evidence)  # Many a program prints one, and goes on.
-    ]
-    bad = _last_bad(evidence, failures, unknown)
-    raised = min((one.place.offset for one in unknown if one.nature == "exception"), default=None)
-    found = [_candidate_of_hit(hit, seen, evidence, raised) for hit in failures]
-    found += [_candidate_of_exception(one, evidence, bad) for one in unknown]
-    if found and min(one.rank for one in found) >= _FOLLOWS:
-        found += [
-            _candidate_of_exception(one, evidence, bad) for one in evidence.raised if _in_the_step_before(one, evidence)
-        ]
-    found.sort(key=lambda one: (one.rank, one.place.offset, -one.weight))
-    return [*_announcement_before(found), *_stood_before(found, evidence), *found]
-
-
-def _counts(place: LogLine, evidence: Evidence) -> bool:
-    """Whether the run neither went on training afterwards nor had come to its end before."""
-    if evidence.finished is not None and not _fails_at_end(place, evidence.finished, evidence):
-        return False
-    return place.offset >= evidence.progress and (evidence.complete is None or place.offset > evidence.complete.offset)
-
-
-def _fails_at_end(place: LogLine, finished: LogLine, evidence: Evidence) -> bool:
-    """Whether a failure counts in a log that says `Training completed`.
-
-    verl's asynchronous trainers say it too where one of their parts has failed, some steps before the last one. Behind
-    it processes complain of each other while they end; that one of them failed is told by its status.
-    """
-    if place.offset < finished.offset:
-        return evidence.steps is not None and (evidence.step or 0) < evidence.steps
-    return evidence.failed is not None and evidence.failed.offset > finished.offset
-
-
-def _in_the_step_before(one: Raised, evidence: Evidence) -> bool:
-    """Whether an exception may be what effects follow from: other ranks can make one step more before they notice."""
-    plain = one.nature == "exception" and not one.chained and not one.handled
-    return (
-        plain
-        and evidence.progress_before <= one.place.offset < evidence.progress
-        and not _is_covered(one, evidence.hits)
-    )
-
-
-def _candidate_of_hit(hit: Hit, seen: set[str], evidence: Evidence, first_raised: int | None) -> Candidate:
-    """`first_raised`: the offset of the first exception that no record covers."""
-    symptom, survived = hit.symptom, _phase_later(hit.start, evidence)
-    rank = _KNOWN[symptom.part] + (_GENERIC if symptom.generic else 0)
-    if symptom.part == "end" and first_raised is not None and first_raised < hit.start.offset:
-        rank = _ENDED
-    if seen & set(symptom.follows) - {symptom.id}:
-        rank = max(rank, _FOLLOWS) + (_FOLLOWS_TOO if rank >= _FOLLOWS else 0)
-    rank = max(rank, _STALL) if symptom.kind == "stall" else rank
-    raised = _raised_at(hit.start, evidence)
-    # `WARNING … Traceback …`: what tried it did without. Such a line may still be all that a run has left.
-    rank = max(rank, _ASIDE) if hit.aside or (raised is not None and raised.handled) else rank
-    if all(strip_labels(place.text).level in ("DEBUG", "INFO", "WARNING") for place in (hit.start, hit.last)):
-        rank = max(rank, _WARNED)
-    rank += _SURVIVED if survived and rank < _SURVIVED else 0
-    return Candidate(rank, hit.start, hit.count, survived, symptom, hit.phase, hit.around, hit.weight, raised)
-
-
-def _raised_at(place: LogLine, evidence: Evidence) -> Raised | None:
-    """The exception whose line that is."""
-    return next(
-        (one for one in evidence.raised if (one.place.file, one.place.number) == (place.file, place.number)), None
-    )
-
-
-def _candidate_of_exception(one: Raised, evidence: Evidence, bad: Mapping[str, int]) -> Candidate:
-    lines, _ = evidence.ends.get(one.last.file, (0, 0))
-    quiet = lines - bad.get(one.last.file, lines) > QUIET
-    survived = quiet or _phase_later(one.place, evidence)
-    rank = _UNKNOWN[one.nature] + (_SURVIVED if survived else 0)
-    shown = {(place.number, place.text): place for place in (*one.before, *one.frames, one.place)}
-    about = tuple(sorted(shown.values(), key=lambda place: place.number))
-    return Candidate(rank, one.place, one.count, survived, None, one.phase, about, raised=one)
-
-
-def _announcement_before(found: Sequence[Candidate]) -> list[Candidate]:
-    """The last words before the first sign, where all signs only tell that something has ended, and not why."""
-    if not found or (found[0].symptom is not None and found[0].symptom.part != "wrapper") or found[0].rank < _SILENT:
-        return []
-    first = min(found, key=lambda one: one.place.offset)
-    for place in reversed([place for place in first.about if place.number < first.place.number]):
-        stripped = strip_labels(place.text)
-        if stripped.level in ("DEBUG", "INFO", "WARNING"):
-            return []
-        if _WRONG.search(stripped.text):
-            return [Candidate(_SILENT, place, 1, survived=False, phase=first.phase, about=first.about)]
-    return []
-
-
-def _stood_before(found: Sequence[Candidate], evidence: Evidence) -> list[Candidate]:
-    """What a run waited for that stood still until somebody ended it: `timeout`, a scheduler, a hand."""
-    if not found or found[0].symptom is None or found[0].symptom.part != "end":
-        return []
-    phase = found[0].phase or evidence.phase or next(reversed(list(evidence.spans)), None)
-    if phase is None or phase == "loop" or evidence.spans.get(phase, 0) < _STOOD:
-        return []  # The loop lasts as long as all steps: it does not tell how long the last one stood still.
-    stood = evidence.stood
-    if stood is None:
-        # What it waits for may be told a while before the end: `ray status` is asked again and again.
-        waits = [one for one in found if one.symptom is not None and one.symptom.kind == "stall" and not one.survived]
-        return [replace(one, rank=0) for one in waits[:1]]
-    if not _counts(stood.first, evidence):
-        return []
-    return [Candidate(0, stood.first, 1, survived=False, symptom=stood.symptom, phase=phase, about=stood.around)]
-
-
-def _phase_later(place: LogLine, evidence: Evidence) -> bool:
-    """Whether a phase began a good while afterwards."""
-    return any(
-        begun.offset > place.offset and begun.file == place.file and begun.number > place.number + _WHILE
-        for begun in evidence.begun.values()
-    )
-
-
-def _last_bad(evidence: Evidence, hits: Sequence[Hit], raised: Sequence[Raised]) -> Mapping[str, int]:
-    """By file, the last line in which anything is wrong."""
-    places = [hit.last for hit in hits] + [one.last for one in raised] + list(evidence.complained)
-    found: dict[str, int] = {}
-    for place in places:
-        found[place.file] = max(found.get(place.file, 0), place.number)
-    return found
-
-
-def _is_covered(one: Raised, hits: Sequence[Hit]) -> bool:
-    """Whether a symptom speaks of this exception: on its line, or as a cause anywhere in its traceback or message."""
-    begin = one.frames[0].number if one.frames else one.place.number
-    for hit in hits:
-        for place in {hit.start, hit.last}:
-            if place.file == one.place.file and place.number == one.place.number:
-                return True
-            within = begin <= place.number <= one.place.number + _MESSAGE
-            if (
-                within
-                and hit.symptom.part == "cause"
-                and hit.symptom.kind != "notice"  # It says nothing of why: `the process group was not closed`.
-                and (place.file, place.speaker) == (one.place.file, one.place.speaker)
-            ):
-                return True
-    return False
-
-
-# The sign of a stall stands at the end: `Waiting for …` in the middle of a log, with steps behind it, was only a wait.
-_END = 40
-"""Lines from the end in which the sign of a stall counts: as many as are kept of a log's end (`LAST`)."""
 _COMPLAINT = 4
-"""Telling lines from the end in which an error that is no exception ends a run: shells and srun add one or two more."""
+"""Meaningful lines from the end in which an error without an exception ends a run: shells and srun add one or two more.
+"""
+_PLAIN_ERROR, _WAIT = 1.0, 1.8
+"""The ranks of an error without an exception, as of an exception that no record covers; and of a wait that the last
+line shows, behind that of a stall symptom."""
 
 
 def diagnosis_of(
     evidence: Evidence, context: FixContext, *, ended: bool | None = None, silent: bool | None = None
 ) -> Diagnosis:
-    """What a log comes to.
+    """Judge the evidence of a run.
 
     Args:
-        ended: whether the run is known to be over; None where only the log shows it.
-        silent: whether it is known to have written nothing for longer than its phase may; None where that is not known.
+        ended: whether the run is known to be over; None where only the log can tell.
+        silent: whether the log is known to have stopped growing for longer than the phase may take; None where that is
+            not known.
     """
     hits = [
         hit
@@ -250,14 +46,14 @@ def diagnosis_of(
     ]
     found = candidates(evidence, hits)
     if not found:
-        # The rest of a traceback may be on its way into a log that is still being written.
+        # In a log that is still being written, the rest of a traceback may be to come.
         cut = _candidates_of_cut_traceback(evidence) if ended or silent is not False else []
         found = cut or _candidates_of_complaints(evidence, ended)
     stalls = _stalls(evidence, hits, found, silent) if silent is not False and not ended else []
     verdict: Verdict
     if any(not one.survived and (one.symptom is None or one.symptom.kind == "failure") for one in found):
         verdict = "failed"
-    elif evidence.finished is not None or evidence.complete is not None or evidence.closed is not None:
+    elif evidence.ended_well:
         verdict, found = "ok", []
     elif stalls or silent:
         verdict, found = "stalled", stalls
@@ -286,7 +82,8 @@ def diagnosis_of(
 
 
 def _phase(root: Candidate | None, evidence: Evidence) -> Phase | None:
-    """Where it ended: as the log tells, or the next phase, where what ended it belongs to that one."""
+    """The phase in which the run ended: the one that the log shows, or the next one, if the root cause belongs to
+    that."""
     if root is None:
         return evidence.phase
     own = root.symptom.phase if root.symptom is not None else ()
@@ -298,25 +95,26 @@ def _phase(root: Candidate | None, evidence: Evidence) -> Phase | None:
 
 
 _ANNOUNCED = 5
-"""Lines before a traceback in which the error that it is of may stand: `ERROR: the start failed: …`."""
+"""Lines before a traceback in which the error that it belongs to may be: `ERROR: the start failed: …`."""
 
 
 def _candidates_of_cut_traceback(evidence: Evidence) -> list[Candidate]:
-    """What the code says with which a log ends before the exception's own line; else the error that announced it."""
+    """The code at which the log ends before the exception's own line; without a name there, the error announced above
+    it."""
     one = evidence.unfinished
-    if one is None or not _counts(one.place, evidence):
+    if one is None or not may_have_ended_run(one.place, evidence):
         return []
     begin = one.frames[0].number
     if not one.name:
         ahead = [place for place in evidence.complained if begin - _ANNOUNCED <= place.number < begin]
         if ahead:
             one = replace(one, place=ahead[0], message=(strip_labels(ahead[0].text).text,))
-    return [_candidate_of_exception(one, evidence, {})]
+    return [candidate_of_exception(one, evidence, {})]
 
 
 def _candidates_of_complaints(evidence: Evidence, ended: bool | None) -> list[Candidate]:
-    """The error, or where it is known to be over the last word, of a run that ended without an exception."""
-    if evidence.finished is not None or evidence.complete is not None or evidence.closed is not None:
+    """The error, or the last words of a run that is known to be over, where no exception ended it."""
+    if evidence.ended_well:
         return []
     if evidence.wait is not None and not ended:
         return []
@@ -325,50 +123,46 @@ def _candidates_of_complaints(evidence: Evidence, ended: bool | None) -> list[Ca
     recent = set(telling[-_COMPLAINT:])
     message = [place for place in evidence.complained if place in recent and place.offset >= evidence.progress]
     if message and not evidence.step:
-        return [
-            Candidate(1, message[0], 1, survived=False, phase=evidence.phase, about=tuple(telling[-_COMPLAINT - 2 :]))
-        ]
-    if ended and telling:
-        return [
-            Candidate(1, telling[-1], 1, survived=False, phase=evidence.phase, about=tuple(telling[-_COMPLAINT - 2 :]))
-        ]
-    return []
+        place = message[0]
+    elif ended and telling:
+        place = telling[-1]
+    else:
+        return []
+    about = tuple(telling[-_COMPLAINT - 2 :])
+    return [Candidate(_PLAIN_ERROR, place, 1, survived=False, phase=evidence.phase, about=about)]
 
 
 _MOVES = re.compile(r"\b[1-9]\d*/\d+ \[[\d:]+<[\d:]+, ")
-"""The state of a bar that has moved, `20/30 [00:04<00:02, 5.00it/s]`."""
+"""The state of a progress bar that moved: `20/30 [00:04<00:02, 5.00it/s]`."""
 _SAVED = re.compile(r"\bglobal_step_(?P<step>\d+)\b")
 _PIECE = 40
-"""A log with fewer lines than that, which ends at a bar of the engine's that moves, is a piece of one, and may be cut
-off anywhere: a run writes more before it comes to that. Set by hand."""
+"""A log with fewer lines than this that ends at a moving progress bar of the inference engine may be an excerpt, cut
+off anywhere. Set by hand: a run prints more before it starts the engine."""
 
 
 def _stalls(
     evidence: Evidence, hits: Sequence[Hit], found: Sequence[Candidate], silent: bool | None
 ) -> list[Candidate]:
-    """What a log that stands still says of why: a sign among its last lines, or its last words."""
-    last = {hit.symptom.id: hit for hit in hits if _at_end(hit.last, evidence)}
+    """Why a log stopped growing: a stall symptom among its last lines, or the wait that its last line shows."""
+    last = {hit.symptom.id: hit for hit in hits if is_at_end(hit.last, evidence)}
     signs = [one for one in found if one.symptom is not None and one.symptom.kind == "stall" and one.symptom.id in last]
     wait = evidence.wait
     if wait is not None and (saved := _SAVED.search(wait.last.text)) and int(saved["step"]) <= (evidence.step or 0):
-        wait = None  # verl tells a step after it has written its checkpoint: `step:20 - …` ends that wait.
+        wait = None  # verl prints `step:20 - …` after the checkpoint of step 20 is written, so that wait is over.
     if wait is not None and silent is None and wait.symptom.phase == ("rollout",):
         wait = wait if evidence.lines >= _PIECE or not _MOVES.search(wait.last.text) else None
     if wait is not None and wait.symptom.id not in {one.symptom.id for one in signs if one.symptom is not None}:
         phase = evidence.phase or (wait.symptom.phase[0] if wait.symptom.phase else None)
         signs.append(
-            Candidate(1.8, wait.first, wait.count, survived=False, symptom=wait.symptom, phase=phase, about=wait.around)
+            Candidate(
+                _WAIT, wait.first, wait.count, survived=False, symptom=wait.symptom, phase=phase, about=wait.around
+            )
         )
     return signs
 
 
-def _at_end(place: LogLine, evidence: Evidence) -> bool:
-    lines, _ = evidence.ends.get(place.file, (0, 0))
-    return place.number > lines - _END
-
-
 def _findings(found: Sequence[Candidate], context: FixContext) -> list[Finding]:
-    """The root, then all that has a name, in the order of the log."""
+    """The root, then every other candidate that has a record, in the order of the log."""
     if not found:
         return []
     rest = sorted((one for one in found[1:] if one.symptom is not None), key=lambda one: one.place.offset)
@@ -386,7 +180,7 @@ def _finding_of_candidate(one: Candidate, role: Role, context: FixContext) -> Fi
     complaint = one.symptom is None and (raised is None or (not raised.name and bool(raised.message)))
     explanation = explain(one.place, raised, context.versions, below, complaint) if role == "root" else None
     if explanation is not None and not unknown:
-        # A record says what is known of it; the exception adds only who asks for what.
+        # The record explains it; the exception adds only who asks for what.
         telling = explanation.parts is not None and explanation.parts.matter in TELLING_WITH_RECORD
         explanation = replace(explanation, remedy="", search="") if telling else None
     threads = _threads(one) if role == "root" else ()
@@ -394,7 +188,7 @@ def _finding_of_candidate(one: Candidate, role: Role, context: FixContext) -> Fi
 
 
 def _threads(one: Candidate) -> tuple[KnownIssue, ...]:
-    """Public threads about a failure: of the exception that it is, else of its line."""
+    """Public issues about a root cause, by the exception if there is one, else by the line."""
     raised = one.raised
     frames = [frame_of(place.text) for place in raised.frames] if raised is not None else []
     line = raised.message[0] if raised is not None and raised.message else one.place.text
@@ -404,7 +198,7 @@ def _threads(one: Candidate) -> tuple[KnownIssue, ...]:
 def _findings_of_metrics(
     evidence: Evidence, hits: Sequence[Hit], context: FixContext, *, rooted: bool
 ) -> list[Finding]:
-    """A bad course is a root only where nothing has ended the run."""
+    """Findings from trends of metrics. One is the root only where nothing else ended the run."""
     found = {hit.symptom.id: hit for hit in (*hits, *evidence.trends) if hit.symptom.kind == "course"}
     ordered = sorted(found.values(), key=lambda hit: (hit.symptom.part != "cause", hit.first.offset))
     return [

@@ -1,1 +1,1 @@
-"""The git checkout that a tree lies in: what it says of files, and the commits that an apply makes."""
+"""Git: the checkout that a tree lies in, what it knows of files, and the commits that `apply` and `rebase` make."""

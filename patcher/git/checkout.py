@@ -1,4 +1,4 @@
-"""The git checkout that a tree lies in, and whose changes are in it."""
+"""The git checkout that a tree lies in: uncommitted changes, and which of them are not this tool's."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from patcher.worktree.ledger import Ledger
 
 _HIDING = "hsS"
-"""How `git ls-files -v` marks files whose changes git is asked not to look at (assume-unchanged, skip-worktree)."""
+"""Letters of `git ls-files -v` for files whose changes git skips: `h` assume-unchanged, `S` skip-worktree, `s` both."""
 
 
 class Checkout:
-    """A git checkout. Git itself is asked only by the methods; paths are below the tree's root."""
+    """A git checkout. The methods start git; to make the object reads a few files. Paths are below the tree's root."""
 
     def __init__(self, root: Path, head: Head, repository: Repository) -> None:
         self.root, self.head, self.repository = root, head, repository
@@ -35,7 +35,7 @@ class Checkout:
 
     @property
     def git(self) -> Git:
-        """Git, started in the checkout's top folder."""
+        """Git for this checkout."""
         if self._git is None:
             from patcher.git.running import Git
 
@@ -44,17 +44,17 @@ class Checkout:
 
     @property
     def prefix(self) -> str:
-        """What stands before a path below the root to make it one below the top: `""` or `forks/verl/`."""
+        """What turns a path below the tree's root into one below the checkout's top: `""` or `forks/verl/`."""
         inner = self.root.relative_to(self.head.top)
         return "" if inner == Path() else f"{inner.as_posix()}/"
 
     def changed_files(self, paths: Iterable[str] = ()) -> tuple[str, ...]:
-        """Files with uncommitted changes, untracked ones included; of `paths` alone if any are given.
+        """Files with uncommitted changes, untracked ones included; only those among `paths` if any are given.
 
-        A file of `paths` counts also where git is asked not to look at its changes.
+        Files of `paths` are also compared if they are marked in the index as assume-unchanged or skip-worktree.
 
         Raises:
-            TreeError: git refuses.
+            TreeError: git fails.
         """
         from patcher.git.running import refuse_pipes
 
@@ -63,6 +63,7 @@ class Checkout:
         hidden = self._hidden(wanted) if wanted else []
         if not hidden:
             return self._changed(wanted or [self.prefix or "."])
+        # On a copy of the index without these marks, as the real one is not to change.
         with tempfile.TemporaryDirectory(prefix="uky-patch-") as scratch:
             index = Path(scratch) / "index"
             try:
@@ -77,7 +78,7 @@ class Checkout:
     def _changed(self, places: Sequence[str], env: dict[str, str] | None = None) -> tuple[str, ...]:
         form = ("--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=all")
         listing = self.git.run("status", *form, "--", *places, env=env)
-        # What the index has deleted and the folder still has comes twice, as `D  file` and `?? file`.
+        # A file that is deleted in the index and still on the disk is listed twice, as `D  file` and `?? file`.
         return tuple(sorted({entry[3:].removeprefix(self.prefix) for entry in names(listing)}))
 
     def _hidden(self, places: Sequence[str]) -> list[str]:
@@ -87,12 +88,12 @@ class Checkout:
     def foreign_changes(
         self, paths: Sequence[str], ledger: Ledger, read: Callable[[str], Source | None]
     ) -> tuple[str, ...]:
-        """The files among `paths` with uncommitted changes that are not this tool's.
+        """The files among `paths` with uncommitted changes that this tool has not made.
 
-        A file is this tool's work when it is, to the byte, what the ledger says was written or what it was before.
+        A file counts as this tool's if its digest is one that the ledger has for it: before the records, or after.
 
         Raises:
-            TreeError: git refuses, or a file cannot be read.
+            TreeError: git fails, or a file cannot be read.
         """
         foreign = []
         for path in self.changed_files(paths) if paths else ():
@@ -102,32 +103,32 @@ class Checkout:
         return tuple(foreign)
 
     def ignored(self, paths: Iterable[str]) -> frozenset[str]:
-        """Those of `paths` that git ignores, whether they are there or not; a folder is written `name/`.
+        """Those of `paths` that git would ignore, whether they exist or not. A folder is written `name/`.
 
         Raises:
-            TreeError: git refuses.
+            TreeError: git fails.
         """
-        before = f"./{self.prefix}"  # So that `:top` is a name.
+        before = f"./{self.prefix}"  # With "./" a file named `:top` is no pathspec magic.
         given = listed(before + path for path in paths)
-        env = {"GIT_LITERAL_PATHSPECS": "0"}  # This command refuses it, and takes paths as they are.
-        out = self.git.start("check-ignore", "-z", "--stdin", given=given, env=env).end(fine=(0, 1))
+        env = {"GIT_LITERAL_PATHSPECS": "0"}  # check-ignore fails with it, and takes paths literally anyway.
+        out = self.git.start("check-ignore", "-z", "--stdin", given=given, env=env).end(fine=(0, 1))  # 1: none is.
         return frozenset(path.removeprefix(before) for path in names(out))
 
     def remotes(self) -> dict[str, str]:
-        """The address of each remote, as the checkout's own configuration has it. Raises TreeError as git does."""
+        """The URL of each remote by its name, from the checkout's own configuration. Raises TreeError if git fails."""
         from patcher.git.settings import remotes
 
         return remotes(self.git.settings())
 
 
 def checkout(root: Path) -> Checkout | None:
-    """The git checkout that the tree lies in; None when it lies in none."""
+    """The git checkout that `root` lies in; None outside of one, and in an installed package."""
     found, where = head(root), repository(root)
     return None if found is None or where is None else Checkout(root, found, where)
 
 
 def refuse_foreign_changes(tree: Tree, ledger: Ledger, paths: Collection[str]) -> None:
-    """Raise TreeError where a file that would change has uncommitted changes that are not the ledger's."""
+    """Raise TreeError if one of `paths` has uncommitted changes that this tool has not made."""
     place = checkout(tree.root)
     foreign = place.foreign_changes(sorted(paths), ledger, tree.read) if place is not None else ()
     if foreign:
@@ -139,10 +140,10 @@ def refuse_foreign_changes(tree: Tree, ledger: Ledger, paths: Collection[str]) -
 
 
 def names(listing: bytes) -> list[str]:
-    """The entries that git prints with `-z`."""
+    """The entries that git prints with `-z`, each with a NUL at its end."""
     return [os.fsdecode(entry) for entry in listing.split(b"\0") if entry]
 
 
 def listed(paths: Iterable[str]) -> bytes:
-    """Entries as git reads them with `-z`."""
+    """Entries as git reads them with `-z`; the inverse of `names`."""
     return b"".join(os.fsencode(path) + b"\0" for path in paths)

@@ -1,7 +1,7 @@
-"""Which files are as they were delivered: by git's HEAD, or by the wheel that was installed.
+"""Which files are as git's HEAD or the installed wheel has them.
 
-Evidence that a file was put there by a switch of branches or by pip, and not edited by hand. Git is asked for names and
-digests alone: no filter, hook or monitor of the repository runs.
+Such a file was put there by a switch of branches or by pip, and not edited by hand. Git is asked for hashes only, so no
+content filter runs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 
 
 def delivered(root: Path, found: Mapping[str, Source | None]) -> frozenset[str]:
-    """The paths of `found` with the very content that HEAD or the wheel has; None: neither has such a file."""
+    """The paths of `found` whose content is that of HEAD or of the wheel.
+
+    `found` has the files by path below the root, None for one that is not there. That counts as delivered if HEAD, or
+    the wheel, has no such file either.
+    """
     if not found:
         return frozenset()
     return _by_git(root, found) | _by_wheel(root, found)
@@ -39,20 +43,20 @@ def _by_git(root: Path, found: Mapping[str, Source | None]) -> frozenset[str]:
     except TreeError:
         return frozenset()  # No commit yet, or a repository that git refuses: no evidence.
     known = {path: held[below][1] for path in found if (below := below_top(place, path)) in held}
-    return frozenset(path for path, source in found.items() if known.get(path) == _blob(source, known.get(path)))
+    return frozenset(path for path, source in found.items() if _is_blob(source, known.get(path)))
 
 
-def _blob(source: Source | None, like: str | None) -> str | None:
-    """The name that git gives to this content, with the algorithm of `like`."""
-    if source is None or like is None:
-        return None if source is None else ""
-    algorithm = new("sha256" if len(like) == 64 else "sha1", usedforsecurity=False)
+def _is_blob(source: Source | None, blob: str | None) -> bool:
+    """Whether the file is the blob with this hash; both may be missing. The hash's length tells SHA-1 from SHA-256."""
+    if source is None or blob is None:
+        return source is None and blob is None
+    algorithm = new("sha256" if len(blob) == 64 else "sha1", usedforsecurity=False)
     algorithm.update(b"blob %d\0" % len(source.content) + source.content)
-    return algorithm.hexdigest()
+    return algorithm.hexdigest() == blob
 
 
 def _by_wheel(root: Path, found: Mapping[str, Source | None]) -> frozenset[str]:
-    known: dict[str, str] = {}
+    known: dict[str, str] = {}  # Lines of RECORD: `verl/trainer/main_ppo.py,sha256=<base64 without "=">,8123`
     for record in sorted(root.glob("verl-*.dist-info/RECORD"))[:1]:
         try:
             lines = files.read_text(record, files.SOURCE_BYTES, errors="replace").splitlines()

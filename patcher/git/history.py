@@ -1,4 +1,4 @@
-"""What a checkout's commits hold: which files differ from one, and their bytes there."""
+"""A checkout's commits: which files differ between two, the bytes of files in one, and where the fork left verl."""
 
 from __future__ import annotations
 
@@ -15,30 +15,31 @@ if TYPE_CHECKING:
     from patcher.git.checkout import Checkout
 
 _UPSTREAM = re.compile(r"[:/](?:volcengine|verl-project)/verl(?:\.git)?/?$")
+"""The URL of verl's own repository: `git@github.com:volcengine/verl.git`, `https://github.com/verl-project/verl`."""
 
 
 def commit_of(place: Checkout, name: str) -> str:
-    """The full hash of the commit that a name stands for: a branch, a tag, a hash, `HEAD~2`.
+    """The full hash of the commit that `name` means: a branch, a tag, a hash, `HEAD~2`.
 
-    Raises UsageError where there is none.
+    Raises UsageError if there is none.
     """
     try:
-        found = place.git.run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+        return place.git.word("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     except TreeError as error:
         raise UsageError(
             phrase("{name!r} is no commit of this checkout", name=name),
             advice=phrase("Name a commit, a tag or a branch; git log shows them."),
         ) from error
-    return found.decode().strip()
 
 
 def changed_files(place: Checkout, since: str, until: str | None = None) -> dict[str, str]:
-    """The files below the tree's root that differ between two commits: `A` added, `D` deleted, `M` changed.
+    """The files below the tree's root that differ between two commits, by path: `A` added, `D` deleted, `M` changed.
 
-    Without `until`, the files on disk count, those that git does not know yet among them.
+    Without `until` the commit is compared with the files on the disk, untracked ones included. Raises TreeError if git
+    fails.
     """
     if until is None:
-        refuse_pipes(place.head.top, [place.prefix])  # Git would wait for one to be written to.
+        refuse_pipes(place.head.top, [place.prefix])
     form = ("--name-status", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
     commits = [since] if until is None else [since, until]
     parts = names(place.git.run("diff", *form, *commits, "--", place.prefix or "."))
@@ -50,7 +51,10 @@ def changed_files(place: Checkout, since: str, until: str | None = None) -> dict
 
 
 def contents(place: Checkout, commit: str, paths: Iterable[str]) -> Mapping[str, bytes]:
-    """The bytes of files in a commit, by path below the tree's root; none of those that it does not have."""
+    """The bytes of files in a commit, by path below the tree's root. Paths that it does not have are left out.
+
+    Raises TreeError if git fails. `git cat-file --batch` takes a path a line, so one with a line break is left out too.
+    """
     wanted = [path for path in paths if "\n" not in path]
     asked = listed(f"{commit}:{place.prefix}{path}" for path in wanted).replace(b"\0", b"\n")
     answer = place.git.run("cat-file", "--batch", given=asked)
@@ -58,7 +62,7 @@ def contents(place: Checkout, commit: str, paths: Iterable[str]) -> Mapping[str,
     at = 0
     for path in wanted:
         end = answer.index(b"\n", at)
-        words = answer[at:end].split(b" ")
+        words = answer[at:end].split(b" ")  # `<hash> blob <size>`, or `<what was asked> missing`
         at = end + 1
         if words[-1] == b"missing" or len(words) != 3:
             continue
@@ -70,21 +74,21 @@ def contents(place: Checkout, commit: str, paths: Iterable[str]) -> Mapping[str,
 
 
 def upstream_commit(place: Checkout) -> tuple[str, str] | None:
-    """The last commit that the branch shares with verl's own, and what that is called; None where nothing tells.
+    """The commit of verl that the fork is based on, and its name; None if it cannot be found.
 
-    A remote of verl itself tells it, else the latest tag of a verl release that the branch has.
+    It is the merge base with a remote that is verl's own repository (`upstream/main`), else the latest release tag
+    that HEAD contains (`v0.7.0`).
     """
     for name, address in place.remotes().items():
         if not _UPSTREAM.search(address):
             continue
         for branch in ("main", "master"):
             try:
-                found = place.git.run("merge-base", "HEAD", f"refs/remotes/{name}/{branch}").decode().strip()
+                return place.git.word("merge-base", "HEAD", f"refs/remotes/{name}/{branch}"), f"{name}/{branch}"
             except TreeError:
                 continue
-            return found, f"{name}/{branch}"
     try:
-        tag = place.git.run("describe", "--tags", "--abbrev=0", "--match", "v[0-9]*", "HEAD").decode().strip()
+        tag = place.git.word("describe", "--tags", "--abbrev=0", "--match", "v[0-9]*", "HEAD")
     except TreeError:
         return None
     return commit_of(place, tag), tag

@@ -1,7 +1,7 @@
-"""What is being written and not yet committed: a note in git's folder of the checkout, so that a later run commits it.
+"""Commits that an apply still owes: a note in `.git`, so that after a crash the next run makes them.
 
-The note is on the disk before the first file is replaced and goes when the branch has moved. It lies beside git's
-index, not in the tool's own folder, which goes when the last record is taken out.
+The note is written before the first file is replaced, and removed when the branch has moved. It is not in the tool's
+own folder, because that is removed with the last record.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from patcher.errors import TreeError
 from patcher.git.checkout import Checkout
-from patcher.git.series import REMOVED, Stored
+from patcher.git.series import REMOVED, StoredCommit
 from patcher.i18n import phrase
 from patcher.tree.errors import tree_error
 from patcher.worktree import files
@@ -29,14 +29,15 @@ _MODES = ("100644", "100755")
 
 @dataclass(frozen=True, slots=True)
 class Owed:
-    """Commits to be made, and the SHA-256 that each file has, by its path below the tree's root, when they may be."""
+    """Commits to make once the files are written."""
 
-    steps: tuple[Stored, ...]
+    steps: tuple[StoredCommit, ...]
     shas: Mapping[str, str]
+    """The SHA-256 that each file must have for that, by its path below the tree's root."""
 
 
 def write(checkout: Checkout, owed: Owed) -> None:
-    """Put the note on the disk. Raises TreeError where that fails."""
+    """Write the note. Raises TreeError if that fails."""
     steps = [{"message": step.message, "blobs": dict(step.blobs)} for step in owed.steps]
     data = {"format": FORMAT, "steps": steps, "files": dict(owed.shas)}
     place = _place(checkout)
@@ -47,7 +48,7 @@ def write(checkout: Checkout, owed: Owed) -> None:
 
 
 def read(checkout: Checkout) -> Owed | None:
-    """The note that an earlier run has left; None where there is none.
+    """The note of an earlier run; None if there is none.
 
     Raises:
         TreeError: it cannot be read, or is damaged.
@@ -57,7 +58,7 @@ def read(checkout: Checkout) -> Owed | None:
         data = parse_json(files.read(place, files.DATA_BYTES))
         if data["format"] != FORMAT:
             raise ValueError
-        steps = tuple(Stored(str(step["message"]), _blobs(step["blobs"])) for step in data["steps"])
+        steps = tuple(StoredCommit(str(step["message"]), _blobs(step["blobs"])) for step in data["steps"])
         return Owed(steps, {str(path): str(sha) for path, sha in data["files"].items()})
     except FileNotFoundError:
         return None
@@ -72,7 +73,7 @@ def read(checkout: Checkout) -> Owed | None:
 
 
 def remove(checkout: Checkout) -> None:
-    """Take the note away; none is fine. Raises TreeError where that fails."""
+    """Remove the note if there is one. Raises TreeError if that fails."""
     place = _place(checkout)
     try:
         place.unlink(missing_ok=True)
@@ -81,12 +82,13 @@ def remove(checkout: Checkout) -> None:
 
 
 def _place(checkout: Checkout) -> Path:
-    """One for each tree: several may lie in one checkout."""
+    """The note's path. Its name has a digest of the tree's folder, as several trees may lie in one checkout."""
     suffix = f"-{digest_of(os.fsencode(checkout.prefix))[:12]}" if checkout.prefix else ""
     return checkout.repository.folder / f"uky-patch-commit{suffix}.json"
 
 
 def _blobs(entry: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, str]]:
+    """Mode and blob hash by path. Raises ValueError for anything that `write` does not write."""
     found = {str(path): (mode, blob) for path, (mode, blob) in entry.items()}
     if not all(entry == REMOVED or (entry[0] in _MODES and _BLOB.fullmatch(entry[1])) for entry in found.values()):
         raise ValueError

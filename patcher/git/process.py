@@ -1,4 +1,4 @@
-"""A git command that runs, with a limit on its time, and what it refuses as a `TreeError`."""
+"""A git command that runs: its time limit, and its failure as a `TreeError`."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from patcher.errors import TreeError
 from patcher.i18n import phrase
 
 LIMIT = 120.0
-"""Seconds that a git command may take. A pipe in the place of a `.gitignore` would hold it for ever."""
+"""Seconds that a git command may take: it would wait for ever for a pipe in place of a `.gitignore`. A guess."""
 _LET_GO = 2.0
-"""Seconds that git has to remove its lock files before it is killed. A guess."""
+"""Seconds between SIGTERM, at which git removes its lock files, and SIGKILL. A guess."""
 
 
 class Process:
-    """A git command under way."""
+    """A git command that runs."""
 
     def __init__(
         self, command: Sequence[str], name: str, root: Path, *, folder: Path, env: Mapping[str, str], given: bytes = b""
     ) -> None:
-        """Start it in `folder`; `name` and `root` are for messages, `given` is for its standard input.
+        """Start `command` in `folder`. `given` is its standard input; `name` and `root` are for error messages.
 
         Raises:
             OSError: it cannot be started.
@@ -40,10 +40,10 @@ class Process:
         )
 
     def end(self, fine: Collection[int] = (0,)) -> bytes:
-        """What the command prints. `fine`: exit codes that are answers.
+        """Wait for the end and return what the command printed. `fine` are the exit codes that are no failure.
 
         Raises:
-            TreeError: git refuses, or takes longer than `LIMIT`.
+            TreeError: another exit code, or it takes longer than `LIMIT`.
         """
         code, out = self.outcome()
         if code not in fine:
@@ -51,7 +51,7 @@ class Process:
         return out
 
     def outcome(self) -> tuple[int, bytes]:
-        """The exit code of a command that answers with it, and what it prints.
+        """Wait for the end and return the exit code and what the command printed.
 
         Raises:
             TreeError: it takes longer than `LIMIT`.
@@ -67,10 +67,10 @@ class Process:
         return self._popen.returncode, out
 
     def converse(self, line: str, answer: str) -> None:
-        """Send a line to a command that goes on, and wait for its answer.
+        """Send `line` to a command that reads on, such as `git update-ref --stdin`, and wait for the line `answer`.
 
         Raises:
-            TreeError: git answers otherwise, ends, or takes longer than `LIMIT`.
+            TreeError: git answers something else, ends, or takes longer than `LIMIT`.
         """
         send, output = self._popen.stdin, self._popen.stdout
         assert send is not None
@@ -92,7 +92,7 @@ class Process:
             raise self._refused(errors or reply)
 
     def stop(self) -> None:
-        """End the command, if it still runs. What it has locked it lets go."""
+        """End the command if it still runs. It gets time to remove its lock files."""
         if self._popen.poll() is None:
             self._popen.terminate()
             try:

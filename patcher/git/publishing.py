@@ -1,8 +1,8 @@
-"""Put commits on the branch, together with the files that they hold: looked at and locked before the files change.
+"""Move the branch to new commits, together with the index and the files on the disk.
 
-The files are replaced first, then the index, then the branch moves. Wherever that ends, a file that the index or the
-branch holds is on the disk too: what is left over is a change that is staged or not, and never one that takes the
-edits back. The branch is locked by a git that waits for our word; should this process be killed, it lets go.
+The order is: lock the branch, replace the files, write the index, move the branch. If the process dies in between, what
+the index or the branch has is on the disk too. So `git status` may show an uncommitted change, but none that would
+undo the edits. The lock on the branch is held by a `git update-ref --stdin` that waits for input; it ends with us.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from patcher.git.series import Series
 
 _PATIENCE = 2.0
-"""Seconds that the index may stay locked: a git that another run has left behind ends by itself."""
+"""Seconds to wait for `index.lock`. A guess: a git that a killed run has left behind ends within that."""
 _UNDER_WAY = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "sequencer")
 
 
 class Publication:
-    """The branch, held until the commits are on it or the run gives up."""
+    """The branch, locked from `__enter__` until `finish` or `take_back`."""
 
     def __init__(self, checkout: Checkout, series: Series) -> None:
         self._checkout, self._series = checkout, series
@@ -39,7 +39,7 @@ class Publication:
         self._before: list[str] = []
 
     def __enter__(self) -> Publication:
-        """Lock the branch. Raises TreeError where it cannot be moved, or the index cannot be written."""
+        """Lock the branch. Raises TreeError if it is locked, or no longer at the commit that the series starts from."""
         if not self._series.commits:
             return self
         self._before = self._entries()
@@ -60,34 +60,35 @@ class Publication:
             self._branch.stop()
 
     def finish(self) -> None:
-        """Write the index and move the branch. Raises TreeError where git refuses."""
+        """Write the index and move the branch. Raises TreeError if git fails."""
         if self._branch is None:
             return
         self._stage([index_line(path, entry, self._series.start) for path, entry in self._series.blobs.items()])
-        with contextlib.suppress(TreeError):  # It spares the next `git status` a look into the files.
+        with contextlib.suppress(TreeError):  # Only so that the next `git status` need not read the files.
             there = [path for path, entry in self._series.blobs.items() if entry != REMOVED]
             self._checkout.git.run("add", "--refresh", "--", *there)
         self._branch.converse("commit", "commit: ok")
 
     def is_published(self) -> bool:
-        """Whether the branch holds the commits. Raises TreeError where git does not say."""
+        """Whether the branch is at the last of the commits. Raises TreeError if git fails."""
         commits = self._series.commits
-        return bool(commits) and self._checkout.git.run("rev-parse", "HEAD").decode().strip() == commits[-1]
+        return bool(commits) and self._checkout.git.word("rev-parse", "HEAD") == commits[-1]
 
     def take_back(self) -> None:
-        """Let the branch go, and give the index the entries that it had. Raises TreeError where git refuses."""
+        """Unlock the branch, and restore the index. Raises TreeError if git fails."""
         if self._branch is None:
             return
         self._branch.stop()
         if self._entries() != self._before:
             had = {entry.partition("\t")[2] for entry in self._before}
-            zero = "0" * len(self._series.start)
-            self._stage([*self._before, *(f"0 {zero}\t{path}" for path in self._series.blobs if path not in had)])
+            new = [path for path in self._series.blobs if path not in had]
+            self._stage([*self._before, *(index_line(path, REMOVED, self._series.start) for path in new)])
 
     def _entries(self) -> list[str]:
         return names(self._checkout.git.run("ls-files", "--stage", "-z", "--", *self._series.blobs))
 
     def _stage(self, entries: list[str]) -> None:
+        """Write these lines into the index. A file that is marked assume-unchanged or skip-worktree keeps its mark."""
         git = self._checkout.git
         marks = [(entry[2:], entry[0]) for entry in names(git.run("ls-files", "-v", "-z", "--", *self._series.blobs))]
         git.run("update-index", "--add", "-z", "--index-info", given=listed(entries))
@@ -97,11 +98,11 @@ class Publication:
 
 
 def require_ready(checkout: Checkout) -> None:
-    """See that a commit can be made here, before anything is written.
+    """Check that a commit can be made here, before anything is written.
 
     Raises:
-        TreeError: there is no commit yet, a merge or rebase is under way, the index is locked, the repository cannot be
-            written to, leads elsewhere, or is another checkout's.
+        TreeError: there is no commit yet; a merge or rebase is under way; the index is locked; the repository cannot be
+            written to, has a symlink that git would write through, or belongs to another checkout.
     """
     folder, head = checkout.repository.folder, checkout.head
     _require_own(checkout)
@@ -142,7 +143,11 @@ def _await_index(checkout: Checkout) -> None:
 
 
 def _require_own(checkout: Checkout) -> None:
-    """The file `.git` may name any repository; that of a worktree or submodule names its checkout in turn."""
+    """Raise TreeError if `.git` is a file that names a repository which does not name this checkout in turn.
+
+    Such a file (`gitdir: ../other/.git`) may name any repository. The one of a worktree or a submodule names its
+    checkout: in its file `gitdir`, or in the setting core.worktree.
+    """
     top, folder = checkout.repository.top, checkout.repository.folder
     if (top / ".git").is_dir() and not (top / ".git").is_symlink():
         return
@@ -159,7 +164,7 @@ def _require_own(checkout: Checkout) -> None:
 
 
 def _require_no_links(checkout: Checkout) -> None:
-    """Git writes through a symlink: a log of commits that is one could lead to ~/.bashrc."""
+    """Raise TreeError for a symlink that git would write through, such as `.git/logs/HEAD -> ~/.bashrc`."""
     folder, common, branch = checkout.repository.folder, checkout.repository.common, checkout.head.branch
     written = [folder / "index", folder / "HEAD", folder / "logs/HEAD", common / "objects/info"]
     if branch is not None:

@@ -1,11 +1,14 @@
-"""The one place that starts git. No program that a tree names runs: no hook, filter, fsmonitor, pager or signer.
+"""The one module that starts git, so that no program named by a checkout runs: no hook, filter, fsmonitor or signer.
 
-Git finds the checkout itself, and so refuses one that belongs to somebody else, as it always does. But it is given
-(by `GIT_COMMON_DIR`) that what the checkout's repository holds lies in a folder of ours. There are links to the real
-objects and branches, a configuration with the few of the tree's settings that count (`patcher.git.settings`), and
-no hooks. What the user has set up for himself counts as always, his content filters among it: ~/.gitconfig,
-/etc/gitconfig, `GIT_CONFIG_COUNT`. Variables that lead git elsewhere (`GIT_DIR`, `GIT_INDEX_FILE`, `GIT_SSH`) do not
-reach it. `docs/architecture.md` says why this is not done with GitPython.
+A checkout may come from somebody else, and its `.git/config` and hooks can name programs. So git does not read them:
+
+- `GIT_COMMON_DIR` leads it to a temporary folder of ours in place of the repository. The folder has links to the real
+  objects and branches, a configuration with the few settings that are safe (`patcher.git.settings`), and no hooks.
+- Git still finds the checkout itself, so it refuses one that belongs to another user, as always.
+- The user's own configuration counts, with its content filters: ~/.gitconfig, /etc/gitconfig, `GIT_CONFIG_COUNT`.
+- Variables that lead git elsewhere (`GIT_DIR`, `GIT_INDEX_FILE`, `GIT_SSH`) are removed from its environment.
+
+`docs/architecture/decisions.md` says why this is not done with GitPython.
 """
 
 from __future__ import annotations
@@ -35,6 +38,7 @@ _USERS_OWN = re.compile(
     r"GIT_(CONFIG_(GLOBAL|SYSTEM|NOSYSTEM|COUNT|PARAMETERS|KEY_\d+|VALUE_\d+)|EXEC_PATH"
     r"|(AUTHOR|COMMITTER)_(NAME|EMAIL|DATE))"
 )
+"""Git's variables that reach it: the user's configuration, and who commits when."""
 _VARIABLES = {
     "GIT_ALLOW_PROTOCOL": "",
     "GIT_LITERAL_PATHSPECS": "1",
@@ -53,19 +57,22 @@ _SETTINGS = (
     "maintenance.auto=false",
     "i18n.commitEncoding=UTF-8",
 )
-"""Settings that hold against the user's own too."""
+"""Settings that override the user's own too."""
 _OPTIONS = ("--no-pager", *(part for setting in _SETTINGS for part in ("-c", setting)))
 _LINKED = ("objects", "refs", "packed-refs", "info", "shallow")
+"""What our folder links to in the real repository, also where that does not exist."""
 _LINKED_WHERE_THERE = ("logs", "reftable")
+"""Folders that it links to only if they exist: an older repository has no `logs`, and few have a `reftable`."""
 _READ = ("HEAD", "commondir", "config.worktree", "info/sparse-checkout")
+"""Small files that git reads in the folder of the work tree, and below in the repository's."""
 _READ_IN_COMMON = ("config", "shallow", "info/exclude", "info/attributes", "info/grafts", "objects/info/alternates")
 
 
 class Git:
-    """Git, asked about one checkout."""
+    """Runs git commands in one checkout. Its temporary folder lives as long as the object."""
 
     def __init__(self, repository: Repository, root: Path) -> None:
-        """`root` is the tree's: no program is taken from below it."""
+        """`root` is the tree's root: programs below it are never run, even if PATH leads there."""
         self.repository, self.root = repository, root
         self._shadow: Path | None = None
         self._own: list[tuple[str, str]] = []
@@ -77,34 +84,41 @@ class Git:
         env: Mapping[str, str] | None = None,
         folder: Path | None = None,
     ) -> bytes:
-        """What a git command prints that is started in the checkout's top, or in `folder`. Paths have no wildcards.
+        """Run a git command and return what it prints.
+
+        It runs in the checkout's top folder, or in `folder`; `given` is its standard input. Paths among the arguments
+        are taken literally: `*` is no wildcard.
 
         Raises:
-            TreeError: git refuses, and the message is git's own; it takes too long; or the repository holds something
-                that git should not read.
+            TreeError: git fails (the message is its own), or takes longer than `patcher.git.process.LIMIT`; or the
+                repository has something in it that git should not read.
         """
         return self.start(*arguments, given=given, env=env, folder=folder).end()
+
+    def word(self, *arguments: str, given: bytes = b"", env: Mapping[str, str] | None = None) -> str:
+        """Run a git command that prints one word, such as a hash or a name, and return that. Raises as `run`."""
+        return os.fsdecode(self.run(*arguments, given=given, env=env)).strip()
 
     def start(
         self, *arguments: str, given: bytes = b"", env: Mapping[str, str] | None = None, folder: Path | None = None
     ) -> Process:
-        """A git command that goes on while others are started.
+        """Start a git command, as `run`, and return without waiting for it.
 
         Raises:
-            TreeError: there is no git, or the repository holds something that git should not read.
+            TreeError: git is not installed, or the repository has something in it that git should not read.
         """
         top = self.repository.top
         variables = {**_environment(self.root), "GIT_CEILING_DIRECTORIES": str(top.parent)}
-        variables |= {"GIT_COMMON_DIR": str(self._made()), **(env or {})}
+        variables |= {"GIT_COMMON_DIR": str(self._stand_in()), **(env or {})}
         return _start(arguments, top, folder or top, variables, given)
 
     def settings(self) -> list[tuple[str, str]]:
-        """All of the tree's own git configuration, also what does not count. Raises TreeError as `start`."""
-        self._made()
+        """The checkout's own git configuration, also the settings that git does not get. Raises as `start`."""
+        self._stand_in()
         return self._own
 
-    def _made(self) -> Path:
-        """The folder that stands for the repository's own."""
+    def _stand_in(self) -> Path:
+        """The temporary folder that git takes for the repository; made at the first call."""
         if self._shadow is None:
             folder, common, top = self.repository.folder, self.repository.common, self.repository.top
             _require_plain(self.repository)
@@ -137,9 +151,9 @@ class Git:
 
 
 def refuse_pipes(top: Path, places: Iterable[str]) -> None:
-    """Raise TreeError where a `.gitignore` or `.gitattributes` that git reads for `places` would hold it for ever.
+    """Raise TreeError if a `.gitignore` or `.gitattributes` in or above `places` is a pipe, which git would wait for.
 
-    Those of folders further down are not looked for: what they hold up ends at `git_process.LIMIT`.
+    `places` are paths below `top`. Folders further down are not searched: there the time limit of git ends the wait.
     """
     folders = {folder for place in places for folder in (Path(place), *Path(place).parents)}
     for path in (top / folder / name for folder in folders for name in (".gitignore", ".gitattributes")):
@@ -148,18 +162,14 @@ def refuse_pipes(top: Path, places: Iterable[str]) -> None:
         except OSError:
             continue
         if kind not in (stat.S_IFREG, stat.S_IFLNK, stat.S_IFDIR):
-            raise TreeError(
-                phrase("{path}: cannot be read", path=path),
-                cause=phrase("where git keeps its notes there is no plain file, or a huge one"),
-                advice=phrase("Look at what it is, and remove it."),
-            )
+            raise _not_for_git(path)
 
 
 def start_outside(*arguments: str, root: Path, given: bytes = b"") -> Process:
-    """A git command that concerns no checkout, started in the root folder; no program is taken from below `root`.
+    """Start a git command that is about no checkout, such as `git config --file -`. Programs below `root` do not run.
 
     Raises:
-        TreeError: there is no git.
+        TreeError: git is not installed.
     """
     return _start(arguments, root, Path("/"), {**_environment(root), "GIT_DIR": os.devnull}, given)
 
@@ -180,7 +190,7 @@ def _start(arguments: Sequence[str], root: Path, folder: Path, env: Mapping[str,
 
 
 def _environment(root: Path) -> dict[str, str]:
-    """The caller's variables without those that lead git elsewhere; programs are looked for outside the tree alone."""
+    """Our own variables without those that lead git elsewhere; PATH without relative folders and those of the tree."""
     kept = {name: value for name, value in os.environ.items() if name[:4] != "GIT_" or _USERS_OWN.fullmatch(name)}
     places = kept.get("PATH", os.defpath).split(os.pathsep)
     path = os.pathsep.join(place for place in places if place.startswith("/") and not _is_below(place, root))
@@ -193,7 +203,11 @@ def _is_below(place: str, root: Path) -> bool:
 
 
 def _require_plain(repository: Repository) -> None:
-    """Raise TreeError where git would wait for a pipe, read without end, or quote a file that a symlink leads to."""
+    """Raise TreeError if a file of the repository is a pipe, a device, a symlink or huge.
+
+    Git would wait for ever, read without end, or show in an error message what the symlink leads to, such as
+    `.git/HEAD -> ~/.ssh/id_rsa`.
+    """
     folder, common = repository.folder, repository.common
     small = [*(folder / name for name in _READ), *(common / name for name in _READ_IN_COMMON)]
     if (ref := symbolic_ref(folder)) is not None:
@@ -201,15 +215,19 @@ def _require_plain(repository: Repository) -> None:
     sizes = dict.fromkeys(small, files.SETTINGS_BYTES)
     sizes |= {folder / "index": files.DATA_BYTES, common / "packed-refs": files.DATA_BYTES}
     if ref is not None and (folder / "HEAD").is_symlink():
-        del sizes[folder / "HEAD"]
+        del sizes[folder / "HEAD"]  # The old form of a symbolic reference: HEAD -> refs/heads/main.
     for place, most in sizes.items():
         try:
             found = place.lstat()
         except OSError:
             continue
         if not stat.S_ISREG(found.st_mode) or found.st_size > most:
-            raise TreeError(
-                phrase("{path}: cannot be read", path=place),
-                cause=phrase("where git keeps its notes there is no plain file, or a huge one"),
-                advice=phrase("Look at what it is, and remove it."),
-            )
+            raise _not_for_git(place)
+
+
+def _not_for_git(path: Path) -> TreeError:
+    return TreeError(
+        phrase("{path}: cannot be read", path=path),
+        cause=phrase("where git keeps its notes there is no plain file, or a huge one"),
+        advice=phrase("Look at what it is, and remove it."),
+    )

@@ -1,8 +1,8 @@
-"""What of a checkout's own git configuration counts.
+"""Which settings of a checkout's own git configuration reach git: a list of those that are known to be safe.
 
-`.git/config` came with the tree and can name programs under a dozen keys, and more with each release of git
-(`core.fsmonitor`, `filter.*.clean`, `core.hooksPath`, `gpg.program`, an `include.path` that brings any of them).
-So git never reads it: it gets the settings below, which say how files are stored and who commits, and no others.
+`.git/config` may come from somebody else and can name programs under a dozen keys, and more with each release of git:
+`core.fsmonitor`, `filter.*.clean`, `core.hooksPath`, `gpg.program`, an `include.path` that brings any of them. So git
+never reads it. It gets the settings below, which say how files are stored and who commits.
 """
 
 from __future__ import annotations
@@ -26,24 +26,25 @@ _STORING = (
 _PEOPLE = "user.name user.email user.useconfigonly author.name author.email committer.name committer.email"
 _KEPT = frozenset(f"{_STORING} {_PEOPLE}".split())
 _FILES = frozenset(("core.attributesfile", "core.excludesfile"))
-"""Settings that name a file of patterns."""
+"""Settings that name a file of patterns. They count if that is a regular file and no larger than a settings file."""
 _REMOTE = re.compile(r"remote\.(.+)\.url", re.DOTALL)
-"""Shown by `uky-patch bundle`, and what the user's own `includeIf "hasconfig:…"` goes by. Nothing is ever fetched."""
+"""The URL of a remote. `uky-patch bundle` shows it, and the user's own `includeIf "hasconfig:…"` may depend on it.
+Nothing is ever fetched from it."""
 _LEFT_OUT = frozenset(("extensions.partialclone", "extensions.worktreeconfig"))
-"""Extensions that change nothing in what git does here: nothing is fetched, and `config.worktree` is read by us."""
+"""Extensions that need not reach git: nothing is fetched, and we read `config.worktree` ourselves."""
 
 
 def parse(listed: bytes) -> list[tuple[str, str]]:
-    """The settings that `git config --list -z` prints, in order. The key's first and last part are in lower case.
+    """The settings that `git config --list -z` prints, as pairs of key and value, in order.
 
-    A key alone, without a value, says `true`.
+    Git writes the first and last part of a key in lower case. A key without a value, as in `[core] bare`, means true.
     """
     entries = (os.fsdecode(entry) for entry in listed.split(b"\0") if entry)
     return [(key, value if is_set else "true") for key, is_set, value in (entry.partition("\n") for entry in entries)]
 
 
 def trusted(settings: Iterable[tuple[str, str]], top: Path) -> list[tuple[str, str]]:
-    """Those of a tree's settings that git may see."""
+    """Those of a checkout's settings that git may get. Relative paths in them start at `top`, its top folder."""
 
     def counts(key: str, value: str) -> bool:
         if key in _FILES:
@@ -54,7 +55,7 @@ def trusted(settings: Iterable[tuple[str, str]], top: Path) -> list[tuple[str, s
 
 
 def unknown_extensions(settings: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """What the repository needs of git that is not known to be harmless. To leave it out could damage it."""
+    """The keys `extensions.*` that are not known here. Without them git could damage the repository."""
     for key, value in settings:
         known = key in _KEPT or key in _LEFT_OUT
         if key.startswith("extensions.") and not known and (key, value) not in trusted([(key, value)], Path()):
@@ -62,7 +63,7 @@ def unknown_extensions(settings: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 
 def remotes(settings: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """The address of each remote."""
+    """The URL of each remote, by its name."""
     found: dict[str, str] = {}
     for key, value in settings:
         if match := _REMOTE.fullmatch(key):
@@ -71,12 +72,12 @@ def remotes(settings: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def filters(settings: Iterable[tuple[str, str]]) -> frozenset[str]:
-    """The names of content filters that the settings define."""
+    """The names of the content filters that the settings define: `lfs` of `filter.lfs.clean`."""
     return frozenset(key.split(".", 1)[1].rpartition(".")[0] for key, _ in settings if key.startswith("filter."))
 
 
 def dump(settings: Iterable[tuple[str, str]]) -> bytes:
-    """A git configuration file with these settings."""
+    """A git configuration file with these settings; the inverse of `parse`."""
     lines = []
     for key, value in settings:
         section, _, rest = key.partition(".")

@@ -1,11 +1,14 @@
-"""Training jobs on a host: they outlive the connection, their log is read from a byte on, and their end is judged."""
+"""Training jobs on a host. A job outlives the connection; its log is followed over as many as it takes, and its end is
+judged. `run` shows the steps from a script to a verdict.
+"""
 
 from patcher.jobs.control import Stopped, all_jobs, look, running, save_working, script_of, start, stop, tail
-from patcher.jobs.follow_log import follow, report_problem, verdict_now
+from patcher.jobs.follow_log import JobListener, follow, verdict_now
 from patcher.jobs.job import Job, Kind, Usage, Verdict
 
 __all__ = [
     "Job",
+    "JobListener",
     "Kind",
     "Stopped",
     "Usage",
@@ -13,7 +16,6 @@ __all__ = [
     "all_jobs",
     "follow",
     "look",
-    "report_problem",
     "running",
     "save_working",
     "script_of",

@@ -17,23 +17,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Thing:
-    """Something that the job has left, or that is left alone. Sizes in bytes, age in seconds."""
+    """Something that the job has left, or that stands in its way and is not touched. Sizes in bytes, age in seconds."""
 
     kind: str
     """process, port, shm, socket, session, cache, lock."""
     key: str
+    """Tells it from another that takes its place later, by a process's start, or a file's device and inode."""
     what: str
     """A process's number, or a path."""
     why: Phrase | Phrases | str
+    """Why it counts as the job's, or why it is not touched."""
     owner: str = ""
     command: str = ""
     age: float | None = None
     memory: int = 0
     gpu: int = 0
+    """Bytes that a process holds on GPUs."""
     size: int = 0
     ports: tuple[int, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
+        """What `uky-patch clean --json` prints of it."""
         fields: dict[str, Any] = {"kind": self.kind, "what": self.what, "why": str(self.why), "owner": self.owner}
         if self.kind == "process":
             fields |= {"command": self.command, "age": self.age, "memory": self.memory, "gpu": self.gpu}
@@ -44,7 +48,7 @@ class Thing:
 
 @dataclass(frozen=True, slots=True)
 class Leftovers:
-    """What a job left. `job` is its id, `state` what it is doing; `alone` is what is not touched."""
+    """What the job with the id `job` has left; `alone` is what is not touched. `state` is the job's, as in `Job`."""
 
     job: str
     state: str
@@ -54,14 +58,21 @@ class Leftovers:
 
 @dataclass(frozen=True, slots=True)
 class Cleaned:
-    """What became of the things, by key: `done`, with the signal that ended a process; or `left`, with the reason."""
+    """What became of the things, by key: those `done`, with the signal that ended a process, and those `left`, with
+    the reason.
+    """
 
     done: Mapping[str, str | None] = field(default_factory=dict)
     left: Mapping[str, Phrase | Phrases | str] = field(default_factory=dict)
 
 
 def list_leftovers(connection: Connection, job: str | None, *, caches: bool, running: bool) -> Leftovers:
-    """What a job has left, the newest where none is named. Raises RefusedError where there is none."""
+    """What the job with the id `job` has left, the newest job where it is None. Nothing is changed.
+
+    With `caches` also compilers' caches in the tree; with `running` also what a job holds that is at work.
+
+    Raises RefusedError where there is no such job, or where it runs on another machine.
+    """
     answer = connection.channel.ask("clean_look", **_args(connection, job, caches, running))
     found = answer["job"]
     return Leftovers(found["id"], found["state"], _things(answer["items"]), _things(answer["alone"]))
@@ -76,7 +87,10 @@ def take_away(
     grace: float = GRACE,
     on_list: Callable[[Sequence[Mapping[str, Any]]], object] = lambda _: None,
 ) -> Cleaned:
-    """Take away what was listed, as far as it is the same still. `on_list` receives the processes that are to end."""
+    """Take away what `list_leftovers` has found, as far as each thing is still the same; the flags as they were there.
+
+    `on_list` receives the processes that are to end. They have `grace` seconds to end by themselves.
+    """
 
     def on_event(event: Mapping[str, Any], _: bytes) -> None:
         if "stopping" in event:

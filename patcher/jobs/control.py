@@ -1,4 +1,8 @@
-"""Start, list, look at and stop jobs of a host, and keep what worked: one request to the agent each."""
+"""Start, list, look at and stop jobs of a host, and keep the configuration of one that worked.
+
+Each function is one request to the agent, on a connection with the tree open. A job's name is its id, or a beginning or
+an end of it that fits one job only.
+"""
 
 from __future__ import annotations
 
@@ -35,9 +39,10 @@ def start(
     arguments: tuple[str, ...] = (),
     steps: int | None = None,
 ) -> Job:
-    """Start `script` on the host, detached; the tree's lock must be held on this connection.
+    """Start `script`, a path below the tree's root, as a job that outlives the connection, which must hold the lock.
 
-    `arguments` are added to the script's own; `steps` is how many it is asked to make, where that is known.
+    `profile` is noted with the job; `arguments` are added to the script's own; `steps` is how many training steps it is
+    asked to make, where that is known. `share` allows it beside other jobs and processes, `force` without a GPU.
 
     Raises:
         RefusedError: of kind `busy`: a job of this tree runs, or somebody's process is on a GPU, and not `share`;
@@ -80,7 +85,7 @@ def running(connection: Connection) -> Job | None:
 def tail(connection: Connection, name: str | None, lines: int, *, whole: bool = False) -> tuple[str, Job, int]:
     """The last lines of a job's log without secrets, the job, and the offset behind them. Raises RefusedError.
 
-    With `whole` a line that has not ended is left to whoever reads on: half a secret looks like none.
+    With `whole` a last line without its end is left to whoever reads on: half a secret is not recognised as one.
     """
     answer = connection.channel.ask("job_tail", id=name, lines=lines)
     body, offset = answer.body, answer["offset"]
@@ -92,21 +97,22 @@ def tail(connection: Connection, name: str | None, lines: int, *, whole: bool = 
 
 
 def look(connection: Connection, name: str | None = None) -> tuple[Job, Usage]:
-    """A job by its id or an end of it, the newest where none is named, and what it uses now. Raises RefusedError."""
+    """A job, the newest where none is named, and what it uses now. Raises RefusedError where there is none."""
     state = connection.channel.ask("job_look", id=name).values
     return job_of(state), Usage(state["processes"], state["gpus"])
 
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """What a stop came to. Processes have `pid` and `name`; those that were stopped, `how`: TERM or KILL."""
+    """What a stop came to."""
 
     job: Job
     was: State
-    """What the job was before."""
+    """The job's state before."""
     processes: Sequence[Mapping[str, Any]]
+    """Those that were stopped, each with `pid`, `name`, and `how`: TERM or KILL."""
     left: Sequence[Mapping[str, Any]]
-    """Could not be stopped."""
+    """Those that could not be stopped, each with `pid` and `name`."""
 
 
 def stop(
@@ -116,11 +122,11 @@ def stop(
     grace: float = GRACE,
     on_list: Callable[[Sequence[Mapping[str, Any]]], object] = lambda _: None,
 ) -> Stopped:
-    """Stop the job `name`, the newest where none is named; of one that has ended, what it left behind.
+    """Stop the job `name`, the newest where none is named; of a job that has ended, the processes that are left of it.
 
     `on_list` receives the processes before they are stopped. They have `grace` seconds to end by themselves.
 
-    Raises RefusedError where there is no such job, or it runs on another machine.
+    Raises RefusedError where there is no such job, where it runs on another machine, or where Slurm does not cancel it.
     """
 
     def on_event(event: Mapping[str, Any], _: bytes) -> None:
@@ -132,9 +138,9 @@ def stop(
 
 
 def save_working(connection: Connection, job: Job, ran: Mapping[str, Any], verdict: Verdict | None = None) -> str:
-    """Keep the script, git_ignore.py and the facts of a job that ended well; the folder's path on the host.
+    """Keep the script, git_ignore.py and facts of a job that ended well. Returns the path of their folder on the host.
 
-    `ran`: what the caller knows of the tree that the job ran: its commit, versions and records.
+    `ran` is what the caller knows of the tree that the job ran: its commit, versions and records.
 
     Raises RefusedError where it cannot be written.
     """

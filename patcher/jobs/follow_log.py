@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class LogClock:
-    """Notes for the bytes that are read next; they are asked for in order."""
+    """Tells when a byte of the log was written, from notes of the host. Bytes are asked for in order."""
 
     def __init__(self) -> None:
         self._notes: list[tuple[float, int]] = []
@@ -41,12 +41,14 @@ class LogClock:
         self._last = 0.0
 
     def note(self, times: Iterable[Sequence[float]], upto: float) -> None:
-        """`times`: seconds since the start, and how many bytes the log had then. `upto`: when this was reported."""
+        """Take in what came with a piece of the log: `times`, each the seconds since the job's start and the bytes that
+        the log had then; and `upto`, the seconds at which the piece was read.
+        """
         self._notes = [(float(seconds), int(size)) for seconds, size in times]
         self._upto = upto
 
     def at(self, end: int) -> float:
-        """Seconds since the job's start at which the byte before `end` was there, to the precision of the notes."""
+        """Seconds since the job's start at which the log had grown to `end` bytes, as precise as the notes are."""
         while self._notes and self._notes[0][1] < end:
             del self._notes[0]
         self._last = max(self._last, self._notes[0][0] if self._notes else self._upto)
@@ -54,11 +56,14 @@ class LogClock:
 
 
 _PIECES = re.compile(r"[^\n]{0,16383}\n|[^\n]{1,16383}")
-"""Lines with their ends; of a line without an end, pieces."""
+"""Lines with their ends; of a very long line, such as progress bars without newlines, pieces of 16 KiB."""
 
 
 class LogReader:
-    """Where reading stands: `offset` is the byte of the log from which on it goes on."""
+    """Reads the log of one job, and tells `listener` what is new. It goes on at the byte `offset`.
+
+    The connection is an argument of each call, so that after a cut the next one is read on.
+    """
 
     def __init__(self, job: Job, host: Host, listener: JobListener, offset: int) -> None:
         self.offset = offset
@@ -70,10 +75,12 @@ class LogReader:
         self._redactor = Redactor(host.secrets.values())
         self._following = Following(self._redactor)
         self.wrote: float | None = None
-        """The job's age when its log last grew, as `search` has found it."""
+        """The job's age in seconds when its log last grew, as `search` has found it."""
 
     def search(self, connection: Connection) -> None:
-        """Take in what is there already, by the lines that matter alone; nothing of it is shown as text."""
+        """Take in what is in the log already. The host sends only the lines that may tell of a milestone or an error,
+        so a log of gigabytes takes seconds. The listener gets milestones and lines, and no text.
+        """
         answer = connection.channel.ask("job_scan", id=self._job.id, first=FIRST_SEEN, last=LAST_SEEN).values
         self._job = job_of(answer)
         for number, end, at, text in answer["lines"]:
@@ -83,7 +90,7 @@ class LogReader:
         self.wrote = answer["wrote"]
 
     def read(self, connection: Connection, seconds: float | None = None) -> Verdict:
-        """Read on until the job has ended, for `seconds` at most."""
+        """Read on until the job has ended, or for `seconds`, and judge it."""
         ask = connection.channel.ask
         answer = ask(
             "job_follow", on_event=self._on_event, id=self._job.id, offset=self.offset, wait=True, seconds=seconds
@@ -96,11 +103,11 @@ class LogReader:
         return self.verdict()
 
     def verdict(self) -> Verdict:
-        """The verdict on what has been read so far. A redacted text is shown in it."""
+        """The verdict on what has been read so far. Secrets are taken out of its texts."""
         return verdict_of(self._job, self._milestones, self.offset, self._redactor)
 
     def _on_event(self, event: Mapping[str, Any], body: bytes) -> None:
-        if event.get("cut"):
+        if event.get("cut"):  # The log is shorter than what was read of it: it was written anew.
             self.offset, self._lines, self._clock = 0, Lines(), LogClock()
         if "queue" in event:
             self._listener.problem(queue_of(event["queue"]).sentence)
@@ -134,19 +141,20 @@ class LogReader:
 
 
 def usual(profile: str | None, phase: Phase) -> tuple[float, float] | None:
-    """How many seconds a phase takes, low and high, in a run of this profile."""
+    """How many seconds a phase usually takes in a run of this profile, from and to; None where that is not known."""
     return next((spans[phase] for name, spans in USUAL_SECONDS.items() if name == profile), None)
 
 
 PAUSES = (0.5, 2.0, 5.0, 10.0, 30.0)
-"""Seconds before each further try to reach the host again; the last one from then on: short for a network that changes
-over, long enough not to be banned by the host for many logins."""
+"""Seconds to wait before each try to reach the host again; the last value from then on. A guess: the first suit a
+laptop that changes its network, the last one a host that bans an address for many logins."""
 PATIENCE = 1800.0
-"""Seconds for which a host that was there is tried to be reached again: it may be started anew meanwhile. A guess."""
+"""Seconds for which a lost host is tried to be reached again. A guess: long enough for it to be started anew."""
 STEADY = 60.0
-"""Seconds after which a connection counts as a good one: what cuts it later is a new problem, with patience anew."""
+"""Seconds after which a connection counts as good: a cut after that is a new problem, for which the patience begins
+anew. A guess."""
 LAST = 3
-"""Lines that are shown of a log that does not tell why a job failed: what fits below its verdict."""
+"""Last lines that are shown of a log that does not tell why a job failed. A guess: what fits below the verdict."""
 
 
 def _nothing(_: object) -> None:
@@ -154,55 +162,52 @@ def _nothing(_: object) -> None:
 
 
 def report_problem(problem: Phrase) -> None:
+    """Print a problem to standard error."""
     say(show(problem, language()), err=True)
 
 
 @dataclass(frozen=True, slots=True)
 class JobListener:
-    """Functions that are called with what is new of a job.
-
-    `text`: lines with their ends, without secrets; `milestone`: phases and steps; `time`: the job's age now and then;
-    `problem`: that the connection is lost, or why the job waits in a queue; `line`: lines as they are, with the job's
-    age at each; `piece`: the bytes that they come in, with its age.
-    """
+    """Functions that are called with what is new of a job."""
 
     text: Callable[[str], object] | None = None
+    """Lines with their ends, without secrets."""
     milestone: Callable[[Milestone], object] = _nothing
+    """A phase or a step that was reached."""
     time: Callable[[float], object] = _nothing
+    """The job's age in seconds, now and then."""
     problem: Callable[[Phrase], object] = report_problem
+    """That the connection is lost, or why the job waits in a queue."""
     line: Callable[[Line, float], object] | None = None
+    """A line with its secrets, and the job's age when it was written."""
     piece: Callable[[bytes, float], object] | None = None
+    """The bytes of the log as they come, with their secrets, and the job's age when they were read."""
 
 
 def follow(
     reconnect: Callable[[], Connection],
     connection: Connection,
     job: Job,
+    listener: JobListener,
     *,
-    on_text: Callable[[str], object] | None = None,
-    on_milestone: Callable[[Milestone], object] = _nothing,
-    on_time: Callable[[float], object] = _nothing,
-    on_problem: Callable[[Phrase], object] = report_problem,
     on_end: Callable[[Connection, Verdict], object] | None = None,
-    offset: int | None = None,
+    offset: int = 0,
 ) -> Verdict:
     """Read the job's log until the job has ended, and judge it.
 
     Where the connection is cut, `reconnect` opens another with the tree open on it, and reading goes on at the byte
-    where it stopped. `on_text` gets lines with their ends, without secrets, from the byte `offset` on; without it what
-    is there already is searched on the host. `on_time` gets the job's age now and then, `on_end` the verdict and a
-    connection on which more can be asked; it is called again where that is cut. An interrupt leaves the job running:
-    the verdict is then `running`.
+    where it stopped. For a listener to texts the log is read from the byte `offset` on; for any other one the part that
+    is there already is searched on the host. `on_end` gets the verdict, and a connection on which it may ask more; it
+    is called again where that is cut. An interrupt leaves the job running: the verdict is then `running`.
 
     Raises what `LastingConnection.do` raises, and RefusedError where the job is not there.
     """
     host = connection.host
-    reading = LogReader(job, host, JobListener(on_text, on_milestone, on_time, on_problem), offset or 0)
-    lasting = LastingConnection(
-        reconnect, connection, on_problem, back=f"uky-patch job attach {host.words} --id {job.id}"
-    )
+    reading = LogReader(job, host, listener, offset)
+    back = f"uky-patch job attach {host.words} --id {job.id}"
+    lasting = LastingConnection(reconnect, connection, listener.problem, back=back)
     try:
-        if on_text is None:
+        if listener.text is None:
             lasting.do(reading.search)
         verdict = lasting.do(lambda link: _with_last_words(link, reading.read(link)), lambda: reading.offset)
         if on_end is not None:
@@ -216,7 +221,7 @@ T = TypeVar("T")
 
 
 class LastingConnection:
-    """A connection that is opened anew where it is cut: `link`, None while it is."""
+    """A connection that is opened anew where it is cut. `link` is the present one, None after a cut."""
 
     def __init__(
         self,
@@ -226,19 +231,21 @@ class LastingConnection:
         *,
         back: str = "",
     ) -> None:
-        """`back`: the command that goes on with the same, for when the host is not waited for any longer."""
+        """`back` is the command that goes on with the same work, for the error when the host is given up."""
         self._reconnect = reconnect
         self.link: Connection | None = connection
         self._host: Host = connection.host
-        self._on_trouble = on_problem
+        self._on_problem = on_problem
         self._back = back
 
     def do(self, work: Callable[[Connection], T], progress: Callable[[], int] = lambda: 0) -> T:
-        """What `work` gives; it is begun again after each cut. Where `progress` grows, patience begins anew.
+        """What `work` gives, which is called again with a new connection after each cut.
+
+        `progress` tells how far the work is; where that has grown, the patience with the host begins anew.
 
         Raises:
             UnreachableError: the host was not reached again for `PATIENCE` seconds.
-            LoginError: it is there and lets nobody in, so that waiting helps nothing.
+            LoginError: the host lets nobody in, so waiting does not help.
             HostError: what else `work` or a new connection raises.
         """
         since, tries, reported = time.monotonic(), 0, ""
@@ -247,7 +254,7 @@ class LastingConnection:
             try:
                 link = self.link = self.link or self._reconnect()
                 if lost:
-                    self._on_trouble(phrase("{host}: reached again", host=self._host.name))
+                    self._on_problem(phrase("{host}: reached again", host=self._host.name))
                 return work(link)
             except HostError as error:
                 if not _may_pass(error, reconnecting=self.link is None):
@@ -260,7 +267,7 @@ class LastingConnection:
                     raise self._given_up(error) from error
                 if str(error.title) != reported:
                     reported = str(error.title)
-                    self._on_trouble(self._waiting(error, PATIENCE - (now - since)))
+                    self._on_problem(self._waiting(error, PATIENCE - (now - since)))
                 time.sleep(PAUSES[min(tries, len(PAUSES) - 1)])
                 tries += 1
 
@@ -282,9 +289,10 @@ class LastingConnection:
 
 
 def _may_pass(error: HostError, *, reconnecting: bool) -> bool:
-    """Whether what is wrong may be over by itself: no sshd, no network, a machine that starts.
+    """Whether an error may pass by itself: there is no network, or the machine is starting.
 
-    While a new connection is made that is anything but a refusal: a host that starts may lack its home or its Python.
+    `reconnecting`: while a new connection is made, anything but a refusal may pass. A machine that is starting may lack
+    its home folder, and with it the Python there.
     """
     if isinstance(error, CutError | UnreachableError):
         return True
@@ -292,14 +300,14 @@ def _may_pass(error: HostError, *, reconnecting: bool) -> bool:
 
 
 def verdict_now(connection: Connection, job: Job) -> Verdict:
-    """What can be said of a job now, from the lines of its log that matter; nothing is waited for."""
+    """The verdict on a job as it is now. Nothing is waited for."""
     reading = LogReader(job, connection.host, JobListener(), 0)
     reading.search(connection)
     return _with_last_words(connection, reading.verdict())
 
 
 def _with_last_words(connection: Connection, verdict: Verdict) -> Verdict:
-    """Where no line of the log tells why it failed, its last ones are shown."""
+    """The verdict with the log's last lines, where a job has failed and no line of its log tells why."""
     if verdict.kind not in ("failed", "lost") or verdict.telling is not None or verdict.job.no_gpu:
         return verdict
     text = tail(connection, verdict.job.id, LAST)[0]
@@ -309,7 +317,7 @@ def _with_last_words(connection: Connection, verdict: Verdict) -> Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """One job with what it uses, the others there, and the configuration that worked last."""
+    """One job with what it uses, the other jobs of its tree, and the facts of the configuration that worked last."""
 
     verdict: Verdict
     usage: Usage
@@ -318,7 +326,7 @@ class Status:
 
 
 def status_of(connection: Connection, name: str | None) -> Status:
-    """The job `name`, the newest where none is named, and the rest. Raises RefusedError where there is none."""
+    """The status of the job `name`, the newest where none is named. Raises RefusedError where there is none."""
     answer = connection.channel.ask("job_look", id=name).values
     job = job_of(answer)
     others = tuple(other for other in all_jobs(connection) if other.id != job.id)

@@ -1,4 +1,4 @@
-"""The types of a job: as its host tells it, what it uses now, and the verdict on how it ended or how far it came."""
+"""The types of a job, what it uses and how it is judged; and the function that makes the verdict."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ if TYPE_CHECKING:
     from patcher.secrets.redacting import Redactor
 
 State: TypeAlias = Literal["queued", "starting", "running", "ended", "stopped", "lost"]
-"""`lost`: gone, and nobody has noted how it ended."""
+"""`queued`: waits in Slurm's queue; `stopped`: ended after it was told to; `lost`: gone, and nobody noted its end."""
 Kind: TypeAlias = Literal["ok", "failed", "stopped", "lost", "running"]
-"""How a job was judged; `running` where it was not waited for to the end."""
+"""How a job was judged; `running` where it has not ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job as its host tells it. `started` is seconds since 1970 on its clock, `seconds` its age or duration."""
+    """A job as its host tells it. `started` is seconds since 1970 on the host's clock; `seconds` is the job's age, or
+    how long it took.
+    """
 
     id: str
     state: State
@@ -45,17 +47,19 @@ class Job:
     elsewhere: str | None = None
     """The machine that it runs on, where that is not the one that was asked."""
     watched: bool = True
-    """Whether its end will be noted."""
+    """Whether the program that notes its end runs (`patcher.jobs.agent.runner`)."""
     free: int | None = None
     """Bytes free on the disk of its log."""
     steps: int | None = None
+    """How many training steps it was asked to make, where that is known."""
     queue: Queue | None = None
     """Of a job that Slurm starts."""
     no_gpu: Phrase | Phrases | str = ""
-    """Why it was not started on its node."""
+    """Why it was not started on its node: no GPU is visible there. Empty where it was."""
 
     @property
     def over(self) -> bool:
+        """Whether it has ended, one way or another."""
         return self.state not in ("queued", "starting", "running")
 
     @property
@@ -65,7 +69,9 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a job uses now: its processes, and the GPUs of its host with their use in percent and bytes."""
+    """What a job uses now: its processes (`cpu` in percent of one core, `memory` in bytes), and all GPUs of its host
+    (`use` in percent, `used` in bytes).
+    """
 
     processes: Sequence[Mapping[str, Any]] = ()
     gpus: Sequence[Mapping[str, Any]] = ()
@@ -88,18 +94,23 @@ class Verdict:
     job: Job
     detail: Phrase | Phrases
     lines: tuple[Phrase | Phrases | str, ...] = ()
-    """What tells why, each ready to be shown."""
+    """Lines to show below it, which tell why."""
     phase: Phase | None = None
+    """The phase that it ended in, or is in."""
     spans: Mapping[Phase, float] = field(default_factory=dict)
     """Seconds of each phase that was reached."""
     step: int | None = None
+    """The last step that was made."""
     steps: int | None = None
+    """How many are to be made."""
     telling: NumberedLine | None = None
+    """The line of the log that tells why it failed."""
     dashboard: str | None = None
     offset: int = 0
     """How many bytes of the log it rests on."""
 
     def as_json(self) -> dict[str, Any]:
+        """The verdict as `--json` prints it, always in English."""
         return {
             "id": self.job.id,
             "verdict": self.kind,
@@ -117,7 +128,7 @@ class Verdict:
 
 
 def job_of(state: Mapping[str, Any]) -> Job:
-    """The agent's answer, typed."""
+    """The state that the agent's `jobs.agent.folder.look` tells, typed."""
     process, end = state.get("process"), state.get("end")
     return Job(
         id=state["id"],
@@ -142,11 +153,14 @@ def job_of(state: Mapping[str, Any]) -> Job:
 
 
 FULL = 1 << 20
-"""Bytes below which a disk counts as full: a log grows by more in a minute."""
+"""Free bytes below which a disk counts as full. A guess: a log may grow by more within a minute."""
 
 
 def verdict_of(job: Job, milestones: Milestones, offset: int, redactor: Redactor) -> Verdict:
-    """The verdict on a job from how it ended and what the first `offset` bytes of its log say."""
+    """Judge a job by how it ended and by the milestones in the first `offset` bytes of its log.
+
+    `redactor` takes secrets out of the line that tells why it failed.
+    """
     kind, detail = _kind_and_detail(job, milestones)
     telling = milestones.telling if kind in ("failed", "lost") else None
     lines: list[Phrase] = []
@@ -173,6 +187,7 @@ def verdict_of(job: Job, milestones: Milestones, offset: int, redactor: Redactor
 
 
 def _kind_and_detail(job: Job, milestones: Milestones) -> tuple[Kind, Phrase]:
+    """An exit code of 0 alone is no success: a job whose log shows fewer steps than it was to make has failed."""
     seconds = f"{job.seconds:.0f}"
     phase = phrase("in phase {phase}", phase=phase_name(milestones.phase))
     if job.state == "queued" and job.queue is not None:
@@ -217,6 +232,7 @@ def _ended_by_slurm(queue: Queue) -> Phrase | None:
 
 
 def _exit_cause(code: int) -> Phrase:
+    """What an exit code means. A signal is -9 as a parent process sees it, and 137 as a shell tells it."""
     number = -code if code < 0 else code - 128
     try:
         ended_by = signal.Signals(number).name if number > 0 else ""

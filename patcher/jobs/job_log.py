@@ -1,6 +1,7 @@
 """The log of a host's job as a file that can be read here, and its diagnosis.
 
-The diagnosis is made for that host's versions, and held against how the job ended as its host noted it.
+The diagnosis is made for the versions on that host. Its verdict gives way to what the host knows better: whether the
+job runs, and its exit code.
 """
 
 from __future__ import annotations
@@ -35,30 +36,31 @@ if TYPE_CHECKING:
     from patcher.session.session import Session
 
 FIRST, LAST = 8 << 20, 56 << 20
-"""Bytes of a host's log that are fetched to be diagnosed: of its beginning, which has the command and the settings, and
-of its end, which has the failure. 64 MiB take some six seconds over a line of 100 Mbit/s."""
+"""Bytes of a host's log that are fetched for a diagnosis: of its beginning, with the command and the settings, and of
+its end, with the failure. The split is a guess; 64 MiB take some six seconds over a line of 100 Mbit/s."""
 
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """A log that can be read here. `name` is what it is called in a report; sizes in bytes."""
+    """A log that can be read here. `name` is what a report calls it; sizes are bytes."""
 
     path: Path
     name: str
     size: int
     """Of the whole log, where it lies."""
     skipped: int = 0
-    """In its middle, not fetched. Empty lines stand for it, so that line numbers hold."""
+    """Bytes of its middle that were not fetched. Empty lines stand for their lines, so that line numbers hold."""
     hidden: int = 0
-    """Secrets that its host took out before it sent it."""
+    """How many secrets the host has taken out."""
 
 
 @contextmanager
 def job_log(connection: Connection, job: Mapping[str, Any], *, whole: bool = False) -> Iterator[Log]:
-    """The log of a job that `job_look` reported: its file here, or a copy of a host's that lasts as long as this.
+    """The log of the `job` that the verb `job_look` has told of: the file itself for this machine, else a copy that
+    lasts until the end of the block.
 
-    A log above FIRST + LAST bytes comes without its middle, unless `whole`. Raises HostError where the connection ends,
-    OSError where there is no room for a copy.
+    A log of more than FIRST + LAST bytes comes without its middle, unless `whole`. Raises HostError where the
+    connection ends, OSError where there is no room for a copy.
     """
     if connection.host.here:
         path = Path(job["folder"]) / "log"
@@ -88,10 +90,10 @@ def job_log(connection: Connection, job: Mapping[str, Any], *, whole: bool = Fal
 
 @contextmanager
 def unnamed_copy(fill: Callable[[IO[bytes]], float | None]) -> Iterator[Path]:
-    """A file that `fill` writes, by its path below /proc. `fill` returns when the text last changed, None for now.
+    """The path below /proc of a file that `fill` writes. `fill` returns when the text last changed, None for now.
 
-    The file has no name on the disk, so nothing is left of it however this process ends. It is closed for writing
-    before it is read: a diagnosis takes a log that somebody still writes for one that grows.
+    The file has no name on the disk, so nothing of it is left however this process ends. It is closed for writing
+    before it is read, because a diagnosis takes a log that a process has open for writing for one that still grows.
     """
     with tempfile.TemporaryFile() as aside:
         changed = fill(aside)
@@ -104,8 +106,8 @@ def unnamed_copy(fill: Callable[[IO[bytes]], float | None]) -> Iterator[Path]:
 
 
 @dataclass(frozen=True, slots=True)
-class OfJob:
-    """A job, and what its log comes to."""
+class DiagnosedJob:
+    """A job, and the diagnosis of its log."""
 
     job: Job
     diagnosis: Diagnosis
@@ -113,13 +115,14 @@ class OfJob:
 
 def diagnose_job(
     session: Session, host: Host, name: str | None, against: str | None = None, *, fetching: bool = True
-) -> OfJob:
-    """The job `name` of a host, the newest where none is named, held against a good run's log if one is named.
+) -> DiagnosedJob:
+    """The job `name` of a host, the newest where none is named, and the diagnosis of its log.
 
-    `fetching`: whether the releases of a package may be asked for a name that it lacks.
+    `against` is the path of a good run's log, from which the diagnosis then names the differences. `fetching`: whether
+    releases of a package may be downloaded, to look in them for a name that it lacks.
 
-    Raises HostError where the host cannot be reached, RefusedError where it has no such job, UsageError where no tree
-    is here whose jobs could be meant.
+    Raises HostError where the host cannot be reached, RefusedError where it has no such job, UsageError where there is
+    no tree here whose jobs could be meant.
     """
     with linked(host, session.tree.root) as link:
         connection, _ = link.open()
@@ -139,7 +142,7 @@ def diagnose_job(
         ended=_failed(job, evidence) or None,
         silent=not job.over and quiet > silence_limit(evidence),
     )
-    return OfJob(
+    return DiagnosedJob(
         job,
         replace(
             look_up(session, found) if fetching else found,
@@ -155,7 +158,8 @@ def diagnose_job(
 def why_failed(session: Session, host: Host, verdict: JobVerdict) -> Diagnosis | None:
     """The diagnosis of a job that has failed, for the end of the command that followed it.
 
-    None for one that has not, and where its log cannot be had any more: the verdict stands without it."""
+    None for a job that has not, and where its log cannot be had any more: the verdict is shown without it then.
+    """
     if verdict.kind not in ("failed", "lost"):
         return None
     with suppress(UkyError, OSError):
@@ -170,6 +174,7 @@ def _wrote(state: Mapping[str, object], log: Path) -> float:
 
 
 def _failed(job: Job, evidence: Evidence) -> bool:
+    """Whether it has ended badly. Without an exit code, its log tells whether it came to its end."""
     if not job.over:
         return False
     return job.code != 0 if job.code is not None else evidence.finished is None
@@ -185,7 +190,7 @@ def _verdict(job: Job, found: Diagnosis) -> Verdict:
 
 
 def _state_message(job: Job) -> Phrase:
-    """How the job stands, as its host tells."""
+    """One sentence on the job's state, as its host tells it."""
     seconds = f"{job.seconds:.0f}"
     if not job.over:
         return phrase("job {id} has run for {seconds} s", id=job.id, seconds=seconds)

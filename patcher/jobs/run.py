@@ -1,17 +1,17 @@
-"""The entry of `uky-patch run`: a profile's script as a job, rendered for the host's versions, started and followed.
+"""What `uky-patch run` does: start a profile's script as a job on a host, follow it, and keep what worked.
 
-The way of the data:
+The steps:
 
 1. `launch` opens the tree on the host under its lock, renders the run scripts for the versions there, and starts the
    wanted one (`control.start`). The agent's `starting` makes the job's folder and starts `runner`, which outlives the
    connection.
 2. `follow_and_keep` reads the log from the host (`follow_log.LogReader`) and tells milestones, until the job has ended.
-3. `job.verdict_of` makes the verdict of the end and the milestones. The configuration of a job that worked is kept.
+3. `job.verdict_of` makes the verdict, from how the job ended and from its milestones. The configuration of a job that
+   worked is kept on the host.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -22,9 +22,7 @@ from patcher.remote.environment import environment_of
 from patcher.remote.survey import survey_host
 
 if TYPE_CHECKING:
-    from patcher.i18n import Phrase
     from patcher.jobs import Job, Verdict
-    from patcher.logs.milestones import Milestone
     from patcher.remote.connection import Connection
     from patcher.remote.host import Host, Profile
     from patcher.remote.link import HostLink
@@ -32,12 +30,12 @@ if TYPE_CHECKING:
     from patcher.session.session import Session
 
 ROLLOUT_ONLY = ("trainer.val_before_train=True", "trainer.val_only=True")
-"""Generation and reward on the validation data, and no training: what every release from 0.6 on has."""
+"""Arguments for generation and reward on the validation data without training; verl has both from 0.6 on."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """What `run` was asked for."""
+    """The options of `uky-patch run`."""
 
     host: Host
     profile: Profile
@@ -49,12 +47,13 @@ class RunRequest:
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """What the script is given beyond its own."""
+        """Arguments for the script, behind its own."""
         return (*(ROLLOUT_ONLY if self.only_rollout else ()), *self.overrides)
 
 
 def launch(session: Session, link: HostLink, wanted: RunRequest) -> Job:
-    """Render the host's scripts, as far as nobody has edited them there, and start the one that is wanted.
+    """Start the wanted script under the tree's lock. Without a script of the fork's own, the profile's is rendered
+    before, unless somebody has edited it on the host.
 
     Raises what `jobs.start` raises; UsageError where the tree is not on the host.
     """
@@ -79,15 +78,7 @@ def launch(session: Session, link: HostLink, wanted: RunRequest) -> Job:
         )
 
 
-def follow_and_keep(
-    link: HostLink,
-    job: Job,
-    on_milestone: Callable[[Milestone], object],
-    on_time: Callable[[float], object] = lambda _: None,
-    on_problem: Callable[[Phrase], object] = jobs.report_problem,
-    *,
-    keep: bool = True,
-) -> Verdict:
+def follow_and_keep(link: HostLink, job: Job, listener: jobs.JobListener, *, keep: bool = True) -> Verdict:
     """Follow a job to its end on the link's connection, and with `keep` keep the configuration of one that worked.
 
     Raises what `jobs.follow` raises.
@@ -97,15 +88,7 @@ def follow_and_keep(
         if verdict.kind == "ok" and keep:
             jobs.save_working(connection, verdict.job, {}, verdict)
 
-    return jobs.follow(
-        link.reconnect,
-        link.connection,
-        job,
-        on_milestone=on_milestone,
-        on_time=on_time,
-        on_problem=on_problem,
-        on_end=save,
-    )
+    return jobs.follow(link.reconnect, link.connection, job, listener, on_end=save)
 
 
 def _versions(session: Session, found: Survey) -> dict[str, str]:

@@ -1,4 +1,7 @@
-"""A log as lines: cut at line ends and carriage returns, whatever the pieces that it comes in, in bounded memory."""
+"""Cut a log into lines, at newlines and carriage returns, as its bytes arrive in pieces, in bounded memory.
+
+`strip_prefix` takes colours and the names of Ray's processes off a line.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 LIMIT = 1 << 14
-"""Bytes of a line that are looked at; what goes beyond comes as a further piece of the same line."""
+"""Bytes of a line that are read at once. What is beyond comes as a further piece of the same line."""
 _NEAR = 1 << 11
-"""How far before that a space is looked for to cut at, so that no word is cut in two."""
+"""Bytes before the limit in which a space is searched to cut at, so that no word is cut in two."""
 
 _ANSI = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f](?:(?<=\x1b)(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_]))?"
 )
 _HEAD, _CODE = 200, 12
-"""Where the colours of a prefix lie, and how long one is at most: most lines have none behind it."""
+"""Characters that hold the colours of a prefix, and the length of one colour code. Most lines have no colours behind
+them."""
 _PREFIX = re.compile(
     r"\((?:(?P<actor>[\w.:=-]+(?: [\w.:=-]+)*? )?pid=(?:\d+|gcs_server)|raylet|autoscaler(?: \+\w+)?)"
     r"(?:, ip=[^\s,)]+)?\) ?"
@@ -27,7 +31,8 @@ _REPEATED = re.compile(r"\s*\[repeated \d+x across cluster\](?: \(Ray deduplicat
 class Line:
     """One line of a log, or one state of a progress bar.
 
-    `text` has its line end. `number` counts from 1 as an editor does, by newlines alone. `end` is the offset behind it.
+    `text` includes its line end. `number` counts newlines from 1, as an editor does. `end` is the offset behind the
+    line.
     """
 
     text: str
@@ -36,7 +41,7 @@ class Line:
 
 
 class Lines:
-    """Takes the bytes of a log in pieces, from the byte `offset` on, where the line `number` begins."""
+    """Takes the bytes of a log in pieces; the first piece begins at the byte `offset`, with the line `number`."""
 
     def __init__(self, offset: int = 0, number: int = 1) -> None:
         self._end = offset
@@ -44,7 +49,7 @@ class Lines:
         self._open = bytearray()
 
     def feed(self, piece: bytes) -> Iterator[Line]:
-        """The lines that are complete with this piece."""
+        """The lines that this piece completes."""
         self._open += piece
         at = 0
         while (cut := self._cut(at)) > at:
@@ -53,13 +58,13 @@ class Lines:
         del self._open[:at]
 
     def rest(self) -> Iterator[Line]:
-        """What has no line end yet: for the end of the log, or where it stands still."""
+        """The last line, which has no line end yet: for the end of the log, or where it stops growing."""
         if self._open:
             yield self._line(bytes(self._open))
             self._open.clear()
 
     def _cut(self, at: int) -> int:
-        """Where the line that begins at `at` ends; `at` where its end has not come yet."""
+        """Where the line that begins at `at` ends; `at` itself if its end has not arrived."""
         newline = self._open.find(b"\n", at, at + LIMIT)
         bar = self._open.find(b"\r", at, newline if newline >= 0 else at + LIMIT)
         if bar >= 0 and bar + 1 == len(self._open):
@@ -85,17 +90,17 @@ class Lines:
 
 @dataclass(frozen=True, slots=True)
 class Stripped:
-    """A line without colours, and without the names that Ray puts before it."""
+    """A line without colours, and without the prefixes of Ray's processes."""
 
     text: str
     actors: tuple[str, ...]
-    """Who wrote it, outermost first: TaskRunner, WorkerDict, vLLMHttpServer, EngineCore, …"""
+    """The process that wrote it, outermost first: TaskRunner, WorkerDict, vLLMHttpServer, EngineCore, …"""
     speaker: str = ""
-    """The prefixes as they stand, which tell one process from another; empty where there are none."""
+    """The prefixes as printed, which tell one process from another; "" where there are none."""
 
 
 def strip_prefix(text: str) -> Stripped:
-    """Take a line's prefixes, and Ray's count of how often it was repeated, apart from what it says."""
+    """Split a line into prefixes and text. Ray's count of repetitions, `[repeated 8x across cluster]`, is removed."""
     at = text.rfind("\x1b", 0, _HEAD) + 1
     if at:
         at += _CODE

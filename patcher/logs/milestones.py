@@ -1,6 +1,7 @@
-"""How far a training run has come, read from its log: phases in order, steps, and the line that says what went wrong.
+"""How far a training run has come, read from its log: phases in order, steps, and the line of its last error.
 
-The signs are what verl 0.6 to 0.9, vLLM and Ray print by themselves, and the stamps of the instrument records.
+The signs are what verl 0.6 to 0.9, vLLM and Ray print by themselves, and the `[uky]` stamps that the instrument records
+add to the trainer.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _ACTORS: dict[str, Phase] = {
     "EngineCore": "rollout",
     "EngineCore_DP0": "rollout",
 }
-"""Whose first word begins a phase."""
+"""Processes whose first line begins a phase."""
 _SIGNS: tuple[tuple[str, Phase], ...] = (
     ("Using dataset class: ", "dataset"),
     ("dataset len: ", "dataset"),
@@ -48,7 +49,8 @@ _SIGNS: tuple[tuple[str, Phase], ...] = (
     ("Training Progress: ", "loop"),
     ("step:", "loop"),
 )
-"""What begins a phase, by how the line begins, or by what it holds where a logger has put the time before it."""
+"""Texts that begin a phase: at the beginning of a line, or anywhere in it for vLLM's, as its logger puts a label first.
+"""
 _BY_HAND: tuple[tuple[str, Phase], ...] = (
     ("Starting dataset generation", "dataset"),
     ("Creating ResourcePool", "resource-pool"),
@@ -57,14 +59,14 @@ _BY_HAND: tuple[tuple[str, Phase], ...] = (
     ("Starting weight synchronization", "weight-sync"),
     ("Starting training loop", "loop"),
 )
-"""Stamps that people put into a trainer by hand, whatever their logger puts before them."""
+"""Lines that people add to a trainer by hand. A logger's label may come before them."""
 LOOPS = (
     *("Running training", "Starting training", "Start training", "Started training", "Begin training"),
     *("Resuming training", "Training starts", "Training started", "Training begins", "*** Train ***"),
     *("before the start of training step", "Started: 'step'", "Saving model checkpoint to "),
     *(f"{of}{opening}1/" for of in ("step", "Step", "iteration", "Epoch", "epoch") for opening in (" ", ": ", " [")),
 )
-"""Words with which trainers other than verl's say that they train."""
+"""Texts by which trainers other than verl say that they train."""
 _LOOP_WORDS = re.compile("|".join(map(re.escape, LOOPS)), re.IGNORECASE)
 _TRAINS = re.compile(
     r"(?P<opening>[^\w'\"]{0,30})"
@@ -76,14 +78,14 @@ _TRAINS = re.compile(
     r"|\s{0,9}(?:\d+%\|.*\])?(?:\[[^\]]*\] [\d, :-]+ >> )?saving model checkpoint to \S",
     re.IGNORECASE,
 )
-"""`***** Running training *****` and `Saving model checkpoint to …` of transformers, `Training starts at step 1` of
-torchtitan, `Started: 'step'` of SkyRL, `[before the start of training step] datetime: …` of Megatron, and the first of
-counted steps, `Step 1/100`."""
+"""The lines that `LOOPS` must be part of: `***** Running training *****` and `Saving model checkpoint to …` of
+transformers, `Training starts at step 1` of torchtitan, `Started: 'step'` of SkyRL, `[before the start of training
+step] datetime: …` of Megatron, and the first of counted steps, `Step 1/100`."""
 _STAMP = re.compile(r"\[uky\] (?P<name>\S.*?) (?P<edge>begin|end) (?P<seconds>\d+(?:\.\d+)?)s pid=(?P<pid>\d+)")
 _WORKERS: dict[str, Phase] = {"[ACTOR]": "actor", "[ROLLOUT]": "rollout", "[SYNC]": "weight-sync"}
-_STEP = re.compile(r"step:(?P<step>\d+) - ")
-_BAR = re.compile(r"Training Progress: +\d+%\|[^|]*\| (?P<step>\d+)/(?P<steps>\d+) \[")
-_TOTAL = re.compile(r"Total training steps: (?P<steps>\d+)$")
+_STEP = re.compile(r"step:(?P<step>\d{1,18}) - ")
+_BAR = re.compile(r"Training Progress: +\d+%\|[^|]*\| (?P<step>\d{1,18})/(?P<steps>\d{1,18}) \[")
+_TOTAL = re.compile(r"Total training steps: (?P<steps>\d{1,18})$")
 _DASHBOARD = re.compile(r"View the dashboard at (?P<address>(?:https?://)?[\w.:\[\]-]+)")
 _RAISED = re.compile(
     r"(?P<name>(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Timeout|Failure|OOM))(?P<of>\([\w.]+\))?(?::|$)"
@@ -112,19 +114,19 @@ LAST_SEEN = (
     "Fatal",
     "not found",
 )
-"""Texts that the lines hold that matter here: of some the first ones, of others the last."""
+"""Texts of the lines that matter here: of those in `FIRST_SEEN` the first line is needed, of these the last ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Milestone:
-    """A phase that has begun, or a step that has been made. Times are seconds since the job's start."""
+    """A phase that began, or a step that was made. Times are seconds since the start of the job."""
 
     phase: Phase
     at: float
     before: Phase | None = None
-    """The phase that it ends."""
+    """The phase that ended with it."""
     took: float = 0.0
-    """Seconds of that phase, or of the step."""
+    """Seconds that `before` took, or the step."""
     step: int | None = None
     steps: int | None = None
     usual: tuple[float, float] | None = None
@@ -133,24 +135,24 @@ class Milestone:
 
 @dataclass(frozen=True, slots=True)
 class NumberedLine:
-    """A line of the log by its number."""
+    """A line of the log with its number."""
 
     number: int
     text: str
 
 
 class Milestones:
-    """Takes the lines of a log in order, each with its time, and tells what has been reached."""
+    """Takes the lines of a log in order, each with its time, and records what the run has reached."""
 
     def __init__(self) -> None:
         self.begun: dict[Phase, float] = {}
         """When each phase began, in that order."""
         self.step: int | None = None
         self.steps: int | None = None
-        """Steps made, and steps asked for, as far as the log shows."""
+        """Steps made, and steps asked for, as far as the log shows them."""
         self.step_at: float | None = None
         self.syncing = 0
-        """Weights under way between actor and rollout, where the log is stamped."""
+        """Transfers of weights from actor to rollout that are under way, where the log is stamped."""
         self.dashboard: str | None = None
         self.at = 0.0
         self._raised: NumberedLine | None = None
@@ -159,23 +161,24 @@ class Milestones:
 
     @property
     def phase(self) -> Phase | None:
-        """The phase that the run is in."""
+        """The phase of the run; None before the first line."""
         if self.syncing > 0:
             return "weight-sync"
-        return max(self.begun, key=PHASES.index, default=None) if self.begun else None
+        return max(self.begun, key=PHASES.index, default=None)
 
     @property
     def telling(self) -> NumberedLine | None:
-        """The line that says what went wrong: the last exception, before those that only wrap another."""
+        """The line of the error that ended the run: the last exception that carries no other, else one that does, else
+        the end of a process."""
         return self._raised or self._wrapped or self._ended
 
     def spans(self) -> dict[Phase, float]:
-        """How long each phase took, up to now for the last one."""
+        """Seconds that each phase took, up to now for the last one."""
         ends = [*self.begun.values(), self.at][1:]
         return {phase: end - at for (phase, at), end in zip(self.begun.items(), ends, strict=True)}
 
     def feed(self, line: Line, at: float) -> tuple[Milestone, ...]:
-        """What this line, written `at` seconds after the start, has brought about."""
+        """Take a line written `at` seconds after the start. Returns the milestones that it reached."""
         self.at = max(self.at, at)
         stripped = strip_prefix(line.text)
         if not stripped.text:
@@ -200,7 +203,10 @@ class Milestones:
         return all(PHASES.index(phase) > PHASES.index(other) for other in self.begun)
 
     def _stamped(self, stamp: re.Match[str]) -> list[Milestone]:
-        """A stamp names its phase; a worker's own stamps count where the trainer has none, those of a sync always."""
+        """The phase that a stamp begins.
+
+        A worker's stamp counts where the trainer has none. The stamps of a weight transfer always count.
+        """
         head = stamp["name"].partition(" ")[0]
         phase = _WORKERS.get(head) or next((phase for phase in PHASES if phase == stamp["name"]), None)
         if phase == "weight-sync":
@@ -239,7 +245,7 @@ class Milestones:
 
 
 def _sign(stripped: Stripped) -> Phase | None:
-    """The phase that a line is the sign of, if it is one."""
+    """The phase that a line begins; None for other lines."""
     phases = [phase for actor in stripped.actors if (phase := _ACTORS.get(actor)) is not None]
     text = stripped.text
     for sign, phase in _SIGNS:
@@ -249,7 +255,7 @@ def _sign(stripped: Stripped) -> Phase | None:
     phases += [phase for sign, phase in _BY_HAND if sign in text]
     if _LOOP_WORDS.search(text) and _TRAINS.match(strip_labels(text).text):
         phases.append("loop")
-    return max(phases, key=PHASES.index, default=None) if phases else None
+    return max(phases, key=PHASES.index, default=None)
 
 
 _PHASE_NAMES: dict[Phase, Phrase] = {
@@ -264,5 +270,5 @@ _PHASE_NAMES: dict[Phase, Phrase] = {
 
 
 def phase_name(phase: Phase | None) -> Phrase:
-    """The name of a phase, as people read it."""
+    """The name of a phase, for people."""
     return _PHASE_NAMES[phase] if phase is not None else phrase("none")

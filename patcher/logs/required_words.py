@@ -1,4 +1,8 @@
-"""The words that a pattern cannot match without: looked for first, so that patterns are tried on few lines."""
+"""The words without which a pattern cannot match. A log is searched for these first, so that patterns are tried on few
+lines.
+
+The pattern is parsed with Python's own parser of `re`, and its tree is searched for text that every match must contain.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +23,12 @@ _COMMON = re.compile(
     r"attribute|found|load(?:ing|ed)?|init|train(?:ing)?|len(?:gth)?|start(?:ed)?|run(?:ning)?|exit|code|device|used|total|"
     r"address|path|node|seconds|batch|available"
 )
-"""Words that healthy logs are full of: they count for little in the choice of what is looked for."""
+"""Words that healthy logs are full of. They are a bad choice for what to search for."""
 _WORDS = re.compile(r"[a-z]+|[^a-z]+")
 _LITERAL = re.compile(r"(?:[^\\.^$*+?{}\[\]|()\x80-\U0010ffff]|\\[^\w\s\x80-\U0010ffff])+")
 _ESCAPE = re.compile(r"\\(.)")
 _LEAST = 3
-"""Letters of the shortest word that is looked for: `nan` must do, and two letters stand in every line."""
+"""Letters of the shortest word that is looked for: `nan` must do, and two letters are in every line."""
 _MOST = 24
 """Words of one set: `(?:a|b)(?:c|d)…` multiplies, and each word makes the automaton larger. Set by hand."""
 
@@ -33,21 +37,21 @@ _known: dict[str, frozenset[str]] = {}
 
 
 def learn(words: Mapping[str, Iterable[str]]) -> None:
-    """Take the words of patterns that were found before."""
+    """Add the words of patterns that an earlier process computed."""
     _known.update({pattern: frozenset(found) for pattern, found in words.items()})
 
 
-def needles(pattern: str) -> frozenset[str]:
-    """Words, in lower case, of which each text that `pattern` matches holds at least one.
+def required_words(pattern: str) -> frozenset[str]:
+    """Words in lower case, of which each text that `pattern` matches holds at least one.
 
     Raises ValueError for a pattern that can match a text without any word of three letters or more.
     """
     if pattern not in _known:
-        _known[pattern] = _needles(pattern)
+        _known[pattern] = _words_of(pattern)
     return _known[pattern]
 
 
-def _needles(pattern: str) -> frozenset[str]:
+def _words_of(pattern: str) -> frozenset[str]:
     text = _literal(pattern)
     found = frozenset({text.lower()}) if text is not None else _of_sequence(_parsed(pattern))
     if not found or min(map(len, found)) < _LEAST:
@@ -56,13 +60,13 @@ def _needles(pattern: str) -> frozenset[str]:
 
 
 def width(pattern: str) -> int:
-    """How many characters a text must have at least for `pattern` to match. Raises re.error."""
+    """The least number of characters that `pattern` matches. Raises re.error."""
     text = _literal(pattern)
     return len(text) if text is not None else int(_parsed(pattern).getwidth()[0])
 
 
 def _literal(pattern: str) -> str | None:
-    """The one text that a pattern stands for, where it has nothing but escapes."""
+    """The one text that a pattern matches, if it has nothing but escapes."""
     return _ESCAPE.sub(r"\1", pattern) if _LITERAL.fullmatch(pattern) else None
 
 
@@ -72,12 +76,12 @@ def _parsed(pattern: str) -> Any:
 
 
 def _of_sequence(parsed: Any) -> frozenset[str]:
-    """The best of what the parts of a sequence require; empty where they require nothing."""
+    """The best of the sets of words that a sequence requires; empty where it requires nothing."""
     return max(_required(parsed), key=_worth, default=frozenset())
 
 
 def _worth(words: frozenset[str]) -> float:
-    """Long words are rare; so are a few of them rather than many."""
+    """How good a set is to search for. Long words are rare, and few words occur less often than many."""
     shortest = min(map(len, words), default=0)
     if shortest < _LEAST:
         return -100.0
@@ -85,13 +89,13 @@ def _worth(words: frozenset[str]) -> float:
 
 
 def _rarity(word: str) -> float:
-    """The letters of a text, those of common words counted for a quarter, and signs for a half."""
+    """The length of a word, with parts that are common words counted for a quarter, and signs for a half."""
     parts = _WORDS.findall(word)
     return sum(len(part) * (0.25 if _COMMON.fullmatch(part) else 1 if part[0].isalpha() else 0.5) for part in parts)
 
 
 def _required(parsed: Any) -> Iterator[frozenset[str]]:
-    """Sets of words of which each text holds one: texts that stand next to each other are put together."""
+    """The sets of words that a sequence requires, each of which may be chosen. Adjacent texts are joined."""
     run = frozenset({""})
     for code, value in parsed:
         texts = _texts(str(code), value)
@@ -106,7 +110,7 @@ def _required(parsed: Any) -> Iterator[frozenset[str]]:
 
 
 def _texts(code: str, value: Any) -> frozenset[str] | None:
-    """All texts that a part can match, where they are few."""
+    """All texts that one node of the tree can match; None where they are many or not known."""
     match code:
         case "LITERAL" if value < 128:
             return frozenset({chr(value).lower()})
@@ -131,7 +135,7 @@ def _texts(code: str, value: Any) -> frozenset[str] | None:
 
 
 def _all(parsed: Any) -> frozenset[str] | None:
-    """All texts that a sequence can match, where they are few."""
+    """All texts that a sequence can match; None where they are many or not known."""
     found = frozenset({""})
     for code, value in parsed:
         texts = _texts(str(code), value)

@@ -1,1 +1,1 @@
-"""Move the fork to another host: what is sent, what is written there, and how far a migration has come."""
+"""Move the fork to another host: what is sent, what is written there, and edits made there taken back here."""

@@ -1,4 +1,4 @@
-"""The last step of a migration: the debug job on the host."""
+"""The step job of a migration, its last one: the debug job on the host."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from patcher.remote.survey import Survey
 
 
 class DebugJob:
-    """The step job: start the debug job detached, follow it until it ends, and judge it.
+    """Starts the debug job detached from the connection, follows it until it ends, and judges it.
 
-    The step may be called again after a cut connection. It never starts a second job: it goes on with the one that
-    it started, or that runs there, or that is there since it sent the order to start one (the connection may have been
-    cut before the answer came).
+    After a cut connection `run` is called again. It never starts a second job. It continues with the job that it has
+    started, or with one that runs there, or with one that has appeared since it asked for a start: the connection may
+    have been cut before the answer arrived.
     """
 
     def __init__(
@@ -35,10 +35,10 @@ class DebugJob:
         self._listeners = listeners
         self._jobs_before: frozenset[str] | None = None
         self.state: Mapping[str, Any] = {}
-        """`id` and `verdict` ("running") once it is started; when it has ended, all that was judged."""
+        """`id` and `verdict` ("running") once the job is started; all results when it has ended."""
 
     def run(self) -> Outcome[None]:
-        """Start the job or find it, and follow it."""
+        """Start or find the job, and follow it."""
         job = self._start_or_find()
         self.state = {"id": job.id, "verdict": "running"}
         notes: list[Text] = []
@@ -49,15 +49,9 @@ class DebugJob:
                 folder = jobs.save_working(connection, verdict.job, facts, verdict)
                 notes[:] = [phrase("what worked is kept in {folder}", folder=folder)]
 
-        verdict = jobs.follow(
-            self._link.reconnect,
-            self._link.connection,
-            job,
-            on_milestone=self._listeners.milestone,
-            on_time=self._listeners.time,
-            on_problem=self._listeners.problem,
-            on_end=keep,
-        )
+        told = self._listeners
+        listener = jobs.JobListener(milestone=told.milestone, time=told.time, problem=told.problem)
+        verdict = jobs.follow(self._link.reconnect, self._link.connection, job, listener, on_end=keep)
         self.state = verdict.as_json()
         if verdict.kind == "ok":
             return Outcome(None, verdict.detail, notes=tuple(notes))
@@ -84,6 +78,7 @@ class DebugJob:
         return job
 
     def _begun(self, there: Sequence[jobs.Job]) -> jobs.Job | None:
+        """The job to continue with, of those on the host; None if there is none."""
         known = [job for job in there if job.id == self.state.get("id")]
         if known:
             return known[0]

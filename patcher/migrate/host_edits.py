@@ -1,8 +1,7 @@
-"""Edits made on a host since a migration brought the tree there: found against what was sent, shown, taken over here.
+"""Edits made on a host since the last migration: found by comparing the files there with what was sent.
 
-What was sent is known by its digest alone, which the host keeps. Its text is looked for in four places, cheapest first:
-
-    the file here, the texts kept by the migration, the commit that was sent, the payload as it would be planned now
+The host knows only the digests of what was sent. The texts are looked for in four places, cheapest first: the file
+here, the copies that the migration has kept, the commit that was sent, and the payload as it would be planned now.
 """
 
 from __future__ import annotations
@@ -28,45 +27,47 @@ from patcher.worktree import files
 from patcher.worktree.hashing import digest_of
 
 Change: TypeAlias = Literal["edited", "new", "gone", "link", "large"]
-"""`link`: a symlink is or was there; `large`: of more than 8 MiB."""
+"""`gone`: removed there; `link`: it is or was a symlink; `large`: more than 8 MiB."""
 _AT_ONCE = 16
-"""Files of one answer, each of 8 MiB at most."""
+"""Files in one answer, of at most 8 MiB each. A guess: an answer is held in memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostEdit:
-    """A file that is not on the host as it was sent, by its path below the root."""
+    """A file that is not on the host as it was sent."""
 
     path: str
+    """Below the tree's root."""
     change: Change
     sent: bytes | None = None
-    """None where nothing was sent, and where it is not known any more."""
+    """What was sent; None if nothing was, or if its text cannot be found."""
     there: bytes | None = None
+    """What the host has; None if it is gone, a symlink or large."""
     here: bytes | None = None
-    """What the tree here holds; None where there is no such file."""
+    """What the tree here has; None if there is no such file."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostEdits:
-    """What somebody did in the tree on a host."""
+    """What was edited in the tree on a host."""
 
     host: Host
     edits: tuple[HostEdit, ...]
     folders: tuple[str, ...] = ()
-    """Folders that are new there, as `name/`. What is in one is among the edits if it was asked for by its path."""
+    """New folders there, as `name/`. Their files are among the edits only if the folder was asked for by its path."""
     more: int = 0
-    """New files that are not listed any more."""
+    """The number of further new files, beyond the limit of the list."""
 
 
 def find_edits(session: Session, connection: Connection, paths: Sequence[str] = (), *, new: bool = False) -> HostEdits:
-    """Read what was edited on the host, in the files and folders of `paths` alone if any are given.
+    """Find what was edited on the host, in all of the tree or in the files and folders `paths`.
 
-    New files are left out unless they are asked for: all with `new`, or by path; those that git would ignore here, and
-    what each host has its own of, always. The tree's folder must have been opened (`open_tree_folder`).
+    New files are included with `new`, or if they are asked for by path. Files that git would ignore here, and those of
+    which each host has its own, are always left out. The tree's folder must have been opened (`open_tree_folder`).
 
     Raises:
         RefusedError: no migration has brought the tree there, or a file cannot be read.
-        UsageError: nothing that was edited or is new lies at one of `paths`.
+        UsageError: at one of `paths` nothing was edited, and nothing is new.
     """
     answer = connection.channel.ask("list_edits", within=list(paths))
     listed = understood(lambda: [_Listed(*entry) for entry in answer["edits"]])
@@ -94,7 +95,7 @@ def find_edits(session: Session, connection: Connection, paths: Sequence[str] = 
 
 
 class _Listed(NamedTuple):
-    """A file as the host lists it."""
+    """An entry of the host's list of edits."""
 
     path: str
     change: Change
@@ -113,7 +114,7 @@ def _not_ignored(session: Session, paths: Sequence[str]) -> list[str]:
 
 
 def _read(connection: Connection, paths: Sequence[str]) -> dict[str, bytes]:
-    """The files' bytes on the host, some at a time; none of those that went away meanwhile."""
+    """The bytes of files on the host, by path. Files that have vanished meanwhile are left out."""
     found: dict[str, bytes] = {}
     for start in range(0, len(paths), _AT_ONCE):
         wanted = paths[start : start + _AT_ONCE]
@@ -138,7 +139,7 @@ def _sent(
     here: Mapping[str, bytes | None],
     commit: str | None,
 ) -> dict[str, bytes]:
-    """What was sent of each file, where that is still known."""
+    """The bytes that were sent, by path, of the files whose text can be found. `digests`: what was sent, by path."""
     found: dict[str, bytes] = {}
 
     def offer(path: str, content: bytes | None) -> None:
@@ -164,7 +165,7 @@ def _sent(
 
 
 def _planned(session: Session, connection: Connection) -> Mapping[str, Item]:
-    """The payload's items; none where the records cannot be planned for that host now."""
+    """The items of a payload planned now; none if the records cannot be planned for that host."""
     host = connection.host
     try:
         listing = list_tree(session.tree.root, host.include)

@@ -1,14 +1,16 @@
-"""Whether the packages of a host have a symbol: by the release's sources, else by what is installed there.
+"""Whether the packages of a host have a symbol, such as `vllm.lora.models.LoRAModel`.
 
-Answers stay true as long as the sources do, so they are kept from one run to the next.
+The answer comes from the sources of the release that is installed there, else from the installed files. It stays true
+as long as these do not change, so answers are cached from one run to the next.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
-from hashlib import sha256
+from functools import cached_property
 from pathlib import Path
 
 import patcher.analysis.symbols
@@ -23,14 +25,15 @@ from patcher.remote.connection import Connection
 from patcher.remote.sources import package_sources
 from patcher.terminal.progress import progress
 from patcher.worktree import files
+from patcher.worktree.hashing import digest_of
 from patcher.worktree.json_text import parse_json
 
 
 class HostLookup:
-    """Look symbols up for the host's packages; each package is fetched or asked for once, when it first matters.
+    """A function that tells whether a host's packages have a symbol; None if that cannot be known.
 
-    A release is answered from its own sources, a nightly or an editable install from the files on the host. Without a
-    connection, `there` is this machine.
+    A release is looked up in its published sources, a nightly or an editable install in the files on the host. Each
+    package is fetched at the first question that needs it. Without a connection, `there` is this machine.
     """
 
     def __init__(self, there: Environment, here: Environment, connection: Connection | None) -> None:
@@ -48,39 +51,36 @@ class HostLookup:
 
     @property
     def lasting(self) -> bool:
-        """Whether all answers so far stay true as long as the versions and what is installed here stay."""
+        """Whether all answers so far stay true as long as the versions there and the packages here do not change."""
         return self._knew_all and all(package.lasting for package in self._known.values())
 
 
 @dataclass(frozen=True, slots=True)
 class _Sources:
-    """A package's folder, and what names its content for good; "" where nothing does."""
+    """Where the sources of a package are."""
 
     folder: Path
     stamp: str = ""
+    """Identifies their content: another content has another stamp. "" if nothing does."""
 
 
 class _Package:
-    """One package's symbols. Its sources are looked for only for a question whose answer is not kept."""
+    """The symbols of one package. Its sources are found at the first question without a cached answer."""
 
     def __init__(self, find: Callable[[], _Sources | None], stamp: str = "") -> None:
-        """`stamp`: what the answers are kept under, where that is known before the sources are found."""
+        """`stamp`: the stamp that the sources will have; answers are cached under it. "": answers are not cached."""
         self._find = find
         self._answers = _KeptAnswers(stamp) if stamp else None
-        self._symbols: Symbols | None = None
-        self._found = False
         self._stamp = stamp
 
     @property
     def lasting(self) -> bool:
-        """Whether its answers stay true: those of a release do, those of files on the host that may change do not."""
+        """Whether its answers stay true: for a release they do, for files on the host that may change they do not."""
         return self._answers is not None
 
     def has(self, symbol: str) -> bool | None:
         if self._answers is not None and symbol in self._answers:
             return self._answers[symbol]
-        if not self._found:
-            self._find_sources()
         if self._symbols is None:
             return None
         answer = self._symbols.has(symbol)
@@ -88,17 +88,16 @@ class _Package:
             self._answers.learn(symbol, answer)
         return answer
 
-    def _find_sources(self) -> None:
-        self._found = True
+    @cached_property
+    def _symbols(self) -> Symbols | None:
         sources = self._find()
-        if sources is None:
-            return
-        self._symbols = Symbols(sources.folder)
-        if sources.stamp != self._stamp:
-            self._answers = None
+        if sources is not None and sources.stamp != self._stamp:
+            self._answers = None  # Other sources than expected: the release could not be fetched.
+        return Symbols(sources.folder) if sources is not None else None
 
 
 def _package(module: str, there: Environment, here: Environment, connection: Connection | None) -> _Package:
+    """The package that has the module: from the release's sources, from the same release here, or from the host."""
     name = distribution_of(module)
     installed = there.packages.get(name)
     if installed is None:
@@ -138,35 +137,24 @@ def _on_host(installed: Installed, connection: Connection) -> _Sources | None:
     return _Sources(folder, folder.parent.name) if folder is not None else None
 
 
-class _KeptAnswers:
-    """What is known of one package's sources. `whose` names them for good: a release, or a stamp of the files."""
+class _KeptAnswers(dict[str, bool | None]):
+    """The cached answers for the sources with this stamp."""
 
-    def __init__(self, whose: str) -> None:
-        key = sha256(f"{whose}\n{_reader_stamp()}".encode()).hexdigest()[:24]
+    def __init__(self, stamp: str) -> None:
+        key = digest_of(f"{stamp}\n{_reader_stamp()}".encode())[:24]
         self._file = cache_root() / "answers" / f"{key}.json"
-        self._known: dict[str, bool | None] = {}
-        try:
+        with suppress(OSError, ValueError, AttributeError, TypeError, RecursionError):
             known = parse_json(files.read(self._file, files.SETTINGS_BYTES))
-            self._known = {symbol: answer for symbol, answer in known.items() if answer in (True, False, None)}
-        except (OSError, ValueError, AttributeError, TypeError, RecursionError):
-            pass
-
-    def __contains__(self, symbol: str) -> bool:
-        return symbol in self._known
-
-    def __getitem__(self, symbol: str) -> bool | None:
-        return self._known[symbol]
+            self.update((symbol, answer) for symbol, answer in known.items() if answer in (True, False, None))
 
     def learn(self, symbol: str, answer: bool | None) -> None:
-        """Keep an answer. A cache that cannot be written to is no mistake."""
-        self._known[symbol] = answer
-        try:
+        """Keep an answer. If the cache cannot be written, it is only slower next time."""
+        self[symbol] = answer
+        with suppress(OSError):
             self._file.parent.mkdir(parents=True, exist_ok=True)
-            files.write_whole_file(self._file, json.dumps(self._known).encode())
-        except OSError:
-            pass
+            files.write_whole_file(self._file, json.dumps(self).encode())
 
 
 def _reader_stamp() -> str:
-    """What answers depend on besides the sources: this version of the reading code."""
+    """What identifies the code that finds symbols: answers of an older version do not count."""
     return json.dumps(stamps(Path(patcher.analysis.symbols.__file__).parent))

@@ -1,8 +1,10 @@
-"""How far the migration of a tree to a host has come: one small file for the pair, in the user's state folder."""
+"""How far the migration of a tree to a host has come: one small file for each pair, in the user's state folder.
+
+~/.local/state/uky-patch/migrations/1a2b3c4d5e6f7a8b.json
+"""
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -16,39 +18,47 @@ from patcher.migrate.order import Step, StepName
 from patcher.secrets.redacting import Redactor
 from patcher.terminal.report_file import write_whole
 from patcher.worktree import files
+from patcher.worktree.hashing import digest_of
 from patcher.worktree.json_text import parse_json
 from patcher.worktree.ledger import now
 
 FORMAT = 1
-"""The form of the file; an entry of another one is not read."""
+"""The format of the file. A file of another format counts as missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proven:
-    """An environment that passed the checks: a digest of what it consists of, when, and what was found."""
+    """An environment that has passed the checks."""
 
     key: str
+    """A digest of what the checks depend on (`fingerprint_of` of `patcher.migrate.steps`)."""
     at: str
+    """The UTC time in ISO 8601."""
     found: str
+    """The names of the checks that were fine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What the last run came to. `job` is the id of a job that was started and not followed to its end."""
+    """The result of the last run."""
 
     at: str
+    """The UTC time in ISO 8601."""
     done: tuple[StepName, ...]
     stopped: StepName | None
+    """The step that failed."""
     why: str = ""
+    """Why it failed."""
     job: str | None = None
+    """The id of a job that was started and still ran."""
     proven: Proven | None = None
     steps: Sequence[Mapping[str, Any]] = field(default_factory=tuple)
+    """Name, status, seconds and detail of each step."""
 
 
 def entry(steps: Sequence[Step], job: str | None, proven: Proven | None) -> Entry:
-    """The entry for a run that has come so far."""
+    """The entry for a run whose steps so far are `steps`."""
     failed = next((step for step in steps if step.status == "fail"), None)
-    rows = [(step.name, step.status, round(step.seconds, 3), str(step.detail)) for step in steps]
     return Entry(
         at=now(),
         done=tuple(step.name for step in steps if step.status in ("ok", "warn")),
@@ -56,18 +66,21 @@ def entry(steps: Sequence[Step], job: str | None, proven: Proven | None) -> Entr
         why=str(failed.detail) if failed else "",
         job=job,
         proven=proven,
-        steps=tuple(dict(zip(("name", "status", "seconds", "detail"), row, strict=True)) for row in rows),
+        steps=tuple(
+            {"name": step.name, "status": step.status, "seconds": round(step.seconds, 3), "detail": str(step.detail)}
+            for step in steps
+        ),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """The file for one tree and one host."""
+    """The file for one tree and one host; it need not exist."""
 
     file: Path
 
     def read(self) -> Entry | None:
-        """The last run; None where there was none, or its entry cannot be read."""
+        """The entry for the last run; None if there was none, or it cannot be read."""
         try:
             data = parse_json(files.read(self.file, files.SETTINGS_BYTES))
             if data.pop("format") != FORMAT:
@@ -78,7 +91,7 @@ class Journal:
             return None
 
     def write(self, entry: Entry, redactor: Redactor) -> None:
-        """Replace the entry, without secrets. Raises TreeError."""
+        """Write the entry, with secrets replaced. Raises TreeError."""
         text = json.dumps(redactor.value({"format": FORMAT, **asdict(entry)}), indent=1)
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True)
@@ -88,6 +101,6 @@ class Journal:
 
 
 def journal_for(root: Path, host: str) -> Journal:
-    """The journal of the tree at `root` on its way to `host`."""
-    key = hashlib.sha256(f"{root}\0{host}".encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    """The journal for migrating the tree at `root` to the host with this name."""
+    key = digest_of(f"{root}\0{host}".encode("utf-8", "surrogateescape"))[:16]
     return Journal(state_folder() / "migrations" / f"{key}.json")

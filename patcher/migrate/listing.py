@@ -1,4 +1,7 @@
-"""Which files of the tree are sent: git's own list, less what belongs to this machine alone; and what is left out."""
+"""Which files of the tree are sent to a host: those that git lists, without what belongs to this machine alone.
+
+What is left out is listed too, with reason and size, so that nobody misses it on the host without a word.
+"""
 
 from __future__ import annotations
 
@@ -23,16 +26,16 @@ from patcher.profiles.rendering import NAMES
 from patcher.worktree import files, hashing
 from patcher.worktree.digest_cache import DigestCache
 from patcher.worktree.hashing import Digest
+from patcher.worktree.layout import FOLDER
 
-OWN = ".uky-patch"
 HOST_OWN = frozenset(("git_ignore.py",))
-"""Files in the tree's root that each host has its own of."""
+"""Files in the tree's root of which each host has its own; they are never sent."""
 RUN_SCRIPTS = frozenset(NAMES) - HOST_OWN
-"""Files in the tree's root that are each host's own where they were rendered for one."""
+"""Files in the tree's root that are not sent if they were rendered for a host. A fork may have its own of that name."""
 MEASURE_SECONDS = 0.4
-"""How long sizes of what is left out are measured. They are shown for information, and a person waits."""
+"""Seconds for measuring the sizes of what is left out. A guess: they are only shown, and a person waits."""
 _HEAD = 4096
-"""Bytes of a run script that hold its first lines, among them the one that says it was rendered."""
+"""Bytes of a run script that are read: the line that says it was rendered is among the first."""
 _STATUS = (
     "--porcelain=v2",
     "--branch",
@@ -42,68 +45,76 @@ _STATUS = (
     "--ignore-submodules=all",
 )
 _FIELDS = {"1": 8, "u": 10}
-"""Fields before the path: `1 .M N... 100644 100644 100644 <sha> <sha> verl/trainer/main_ppo.py`; `u`: unmerged."""
+"""How many fields a line of `git status` has before the path, by its first letter; `u` is an unmerged file.
+
+    1 .M N... 100644 100644 100644 <sha> <sha> verl/trainer/main_ppo.py
+"""
 
 LeftOutKind: TypeAlias = Literal["expected", "repository", "unreadable"]
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Something in the tree's folder that is not sent, and why. `size` in bytes, None where it was not measured."""
+    """Something in the tree's folder that is not sent."""
 
     path: str
+    """Below the root; a folder with a slash at its end. `**/NAME/`: all folders of this name."""
     reason: Text
     size: int | None = None
+    """Bytes; None if it was not measured."""
     kind: LeftOutKind = "expected"
+    """`repository`: a git repository of its own, which may be missed on the host."""
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One file to be on the host. `source` is read from the disk; `content` is ours and in memory. One of the two.
-
-    `link` is a symlink's target, relative and inside the tree; then there is neither source nor content.
-    """
+    """A file or symlink to be on the host. It has either a source, a content or a link."""
 
     path: str
-    """Below the tree's root, forward slashes; names that are no UTF-8 hold surrogates, as `os.fsdecode` makes them."""
+    """Below the tree's root, with forward slashes. Bytes that are no UTF-8 are surrogates (`os.fsdecode`)."""
     size: int
+    """Bytes."""
     mode: int
     """Permission bits."""
     sha256: str = ""
-    """Of the content, or of a link's target as bytes."""
+    """Of the content; of a symlink's target."""
     source: Path | None = None
+    """The file here to read the content from."""
     content: bytes | None = None
+    """The content, if records have changed it or the tool has made it."""
     link: str | None = None
+    """A symlink's target: relative, and inside the tree."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What git would have in the tree: files with their digests, and what is left out."""
+    """The files to send with their digests, and what is left out."""
 
     items: Mapping[str, Item]
+    """By path, sorted."""
     left_out: tuple[LeftOut, ...] = ()
     """Largest first."""
     commit: str | None = None
-    """The commit that is checked out."""
+    """The hash of the commit that is checked out; None before the first commit."""
     dirty: bool = False
-    """Whether files are not as they are in that commit, or in no commit at all."""
+    """Whether files differ from that commit."""
     untracked: frozenset[str] = frozenset()
-    """The paths of items that are in no commit and not in git's index."""
+    """The paths of items that git neither tracks nor ignores."""
     uncommitted: frozenset[str] = frozenset()
-    """The paths of items that are not as they are in the commit, or not in it; of files that git does not ignore."""
+    """The paths of items that differ from the commit, the untracked ones included."""
     included: frozenset[str] = frozenset()
-    """The paths of items that are listed though git ignores them."""
+    """The paths of items that are sent although git ignores them."""
 
 
 _FRESH = 2.0
-"""Seconds for which a listing made ahead counts: a login takes 0.2, one with a typed password as long as it likes."""
+"""Seconds for which a listing that was made ahead is used. A guess: a login takes 0.2 s, unless a password is typed."""
 
 
 def list_ahead(root: Path, include: Sequence[str] = ()) -> Callable[[], Listing]:
-    """List the tree now, while ssh logs in.
+    """List the tree now, while ssh logs in, and return a function that gives the listing.
 
-    The function that is returned gives that listing once, if it is called soon, and else lists the tree anew. It raises
-    what `list_tree` raises, which this function does not.
+    If that function is called late, or a second time, it lists the tree again. It also raises what `list_tree` raises;
+    this one raises nothing.
     """
     found: Future[Listing] = Future()
     try:
@@ -123,11 +134,11 @@ def list_ahead(root: Path, include: Sequence[str] = ()) -> Callable[[], Listing]
 def list_tree(root: Path, include: Sequence[str] = ()) -> Listing:
     """List the files of the tree at `root`, a git checkout or a folder in one, with their digests.
 
-    `include` names files and folders below the root that are listed though git ignores them, and repositories of their
-    own, such as submodules, of which the files that git lists there are taken.
+    `include`: paths below the root that are listed although git ignores them, and repositories of their own, such as
+    submodules, of which the files that git lists there are taken.
 
     Raises:
-        TreeError: it is no checkout, git fails, lists nothing, or nothing of what `include` names is there.
+        TreeError: it is no checkout; git fails or lists no file; or there is no file at a path of `include`.
     """
     top = Path(os.path.realpath(root))
     with _GitQuestions(top, include) as git:
@@ -172,18 +183,18 @@ def list_tree(root: Path, include: Sequence[str] = ()) -> Listing:
 
 
 def _digests_of(top: Path) -> str:
-    """Where the digests of this tree's files are kept: outside of it, as a migration only reads it."""
+    """The file with the digests of this tree. It is outside of the tree, which a migration only reads."""
     return str(cache_folder() / "digests" / (hashing.digest_of(os.fsencode(top))[:32] + ".json"))
 
 
 def _below(names: Iterable[str], paths: Iterable[str]) -> list[str]:
-    """Those of `paths` that are one of `names`, or lie in it: `data` and `data/` both name `data/x.json`."""
+    """Those of `paths` that are one of `names` or below it: both `data` and `data/` are above `data/x.json`."""
     wanted = {name.rstrip("/") for name in names}
     return [path for path in paths if wanted & {path.rstrip("/"), *map(str, PurePosixPath(path).parents)}]
 
 
 class _Selection:
-    """Sorts git's list into files and links that are sent, and what is left out."""
+    """Sorts the paths that git lists into files and symlinks to send, and what is left out."""
 
     def __init__(self, top: Path) -> None:
         self._top = str(top)
@@ -195,7 +206,7 @@ class _Selection:
         """Folders that hold a repository of their own, each with a slash at its end."""
 
     def enter(self, folder: str) -> None:
-        """Take the files of a repository within the tree in its place. Raises TreeError."""
+        """Take the files of the repository in `folder` (ends in a slash), which was left out. Raises TreeError."""
         with _GitQuestions(Path(self._top, folder)) as git:
             for path in git.paths():
                 self.take(folder + path)
@@ -208,7 +219,7 @@ class _Selection:
             return
         place = os.path.join(self._top, path)
         if not self._is_plain(os.path.dirname(path)):
-            return  # A folder was replaced by a symlink: to git its files are deleted.
+            return  # A folder was replaced by a symlink: for git its files are deleted.
         try:
             there = os.lstat(place)
         except (FileNotFoundError, NotADirectoryError):
@@ -218,7 +229,7 @@ class _Selection:
             return
         if path in HOST_OWN or (path in RUN_SCRIPTS and _is_rendered(place)):
             self._leave(path, phrase("each host has its own"), there.st_size)
-        elif any(part.startswith(OWN) for part in path.split("/")):
+        elif any(part.startswith(FOLDER) for part in path.split("/")):
             self._leave(path, phrase("notes of uky-patch"), there.st_size)
         elif stat.S_ISDIR(there.st_mode):
             self._leave_repository(path + "/")
@@ -279,12 +290,12 @@ def _unreadable(path: str, error: OSError) -> LeftOut:
 
 
 def _ignored(top: Path, ignored: tuple[str, ...]) -> Iterator[LeftOut]:
-    """What git ignores, and its own folder. Folders of one name further down are listed together."""
+    """What git ignores, and `.git`. Ignored folders with the same name (`**/__pycache__/`) are one entry."""
     deadline = time.monotonic() + MEASURE_SECONDS
     grouped: dict[str, list[str]] = {}
     for path in ignored:
         inner, name = os.path.split(path.rstrip("/"))
-        if not (path.startswith(OWN) or path in HOST_OWN):
+        if not (path.startswith(FOLDER) or path in HOST_OWN):
             grouped.setdefault(f"**/{name}/" if inner and path.endswith("/") else path, []).append(path)
     if (top / ".git").exists():
         yield LeftOut(".git", phrase("the history stays here"), _size(top / ".git", deadline))
@@ -302,7 +313,7 @@ def _ignored(top: Path, ignored: tuple[str, ...]) -> Iterator[LeftOut]:
 
 
 def _size(path: Path, deadline: float) -> int | None:
-    """Bytes of a file, or of all that is in a folder; None where time ran out or it cannot be read."""
+    """The bytes of a file, or of all files in a folder; None if it cannot be read, or not before the deadline."""
     total, folders = 0, [str(path)]
     try:
         if not stat.S_ISDIR(os.lstat(path).st_mode):
@@ -323,23 +334,23 @@ def _size(path: Path, deadline: float) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class _GitState:
-    """What git says of a tree. `ignored` are paths below the root; folders end in a slash."""
+    """What `git status` says about a tree. Paths are below its root; folders end in a slash."""
 
     ignored: tuple[str, ...]
     commit: str | None
     dirty: bool
     untracked: tuple[str, ...] = ()
     modified: tuple[str, ...] = ()
-    """Tracked, and not as they are in the commit."""
+    """Tracked files that differ from the commit."""
 
 
 class _GitQuestions:
-    """Questions to git about a tree. Its processes run side by side."""
+    """The git commands that a listing needs. They run at the same time."""
 
     def __init__(self, root: Path, include: Sequence[str] = ()) -> None:
-        """Start git. `include` are paths of which it is asked what it ignores there.
+        """Start git. `include`: the paths whose ignored files are listed too.
 
-        Raises TreeError where there is no checkout, or no git.
+        Raises TreeError if `root` is in no checkout, or git is not installed.
         """
         found = repository(root)
         if found is None:
@@ -352,7 +363,7 @@ class _GitQuestions:
                 advice="Make it one: git init, a .gitignore, git add. Nothing needs to be committed.",
             )
         refuse_pipes(found.top, [root.relative_to(found.top).as_posix()])
-        self._git = git = Git(found, root)  # Its folder for git is there as long as it is.
+        self._git = git = Git(found, root)  # Kept, because its temporary folder lives as long as the object.
         self._listed = git.start("ls-files", "-co", "--exclude-standard", "-z", folder=root)
         ignored = ("ls-files", "-oi", "--exclude-standard", "-z", "--", *include)
         self._included = git.start(*ignored, folder=root) if include else None
@@ -368,28 +379,30 @@ class _GitQuestions:
                 process.stop()
 
     def paths(self) -> tuple[str, ...]:
-        """Git's list, each path once; a folder that is a repository of its own may end in a slash. Raises TreeError."""
+        """The tracked and untracked files, each once; `name/` for a repository of its own. Raises TreeError."""
         return tuple(dict.fromkeys(names(self._listed.end())))
 
     def included(self) -> tuple[str, ...]:
-        """The files that git ignores at the paths to include. Raises TreeError."""
+        """The ignored files at the paths to include. Raises TreeError."""
         return tuple(names(self._included.end())) if self._included is not None else ()
 
     def state(self) -> _GitState:
-        """The commit, whether files differ from it, and what git ignores. Raises TreeError."""
+        """The commit, how files differ from it, and what git ignores. Raises TreeError."""
         entries = names(self._state.end())
         below = os.fsdecode(self._prefix.end().removesuffix(b"\n"))
         ignored = [entry[2:] for entry in entries if entry.startswith("! ")]
         commits = [entry.removeprefix("# branch.oid ") for entry in entries if entry.startswith("# branch.oid ")]
         modified = [entry.split(" ", _FIELDS[entry[0]])[-1] for entry in entries if entry[:2] in ("1 ", "u ")]
+        untracked = [entry[2:] for entry in entries if entry.startswith("? ")]
+
+        def inside(paths: list[str]) -> tuple[str, ...]:
+            """Git's paths start at the checkout's top, and the tree may lie below it."""
+            return tuple(path.removeprefix(below) for path in paths if path.startswith(below))
+
         return _GitState(
-            ignored=tuple(path.removeprefix(below) for path in ignored if path.startswith(below) and path != below),
+            ignored=tuple(path for path in inside(ignored) if path),
             commit=commits[0] if commits and commits[0] != "(initial)" else None,
-            untracked=tuple(
-                entry[2:].removeprefix(below)
-                for entry in entries
-                if entry.startswith("? ") and entry[2:].startswith(below)
-            ),
-            modified=tuple(path.removeprefix(below) for path in modified if path.startswith(below)),
+            untracked=inside(untracked),
+            modified=inside(modified),
             dirty=any(entry[:2] in ("1 ", "2 ", "u ", "? ") for entry in entries),
         )

@@ -1,7 +1,7 @@
-"""Migrate: bring the fork to another host, one step after another. `_Run.run_steps` is the way from step to step.
+"""Migrate: bring the fork to another host, step by step. `_Run.run_steps` has the order of the steps.
 
-Each step is timed, reported, and written to the journal. A step whose connection is cut is repeated on a new one; a
-step that fails ends the migration, and the same command goes on later: every step first looks at what is there.
+Each step is timed, reported, and written to the journal. A step whose connection is cut is repeated on a new one. A
+step that fails ends the migration. The same command continues later, as every step first looks at what is done already.
 """
 
 from __future__ import annotations
@@ -28,36 +28,35 @@ from patcher.remote.link import HostLink
 from patcher.secrets.redacting import Redactor
 from patcher.session.session import Session
 
-RETRIES = 3
-"""How often a step is repeated after the connection was cut; as many as there are pauses."""
 PAUSES = (1.0, 3.0, 9.0)
-"""Seconds before each of these: a network that changes over (Wi-Fi, VPN) is back after a few. A guess."""
+"""Seconds to wait before each repetition of a step whose connection was cut. A guess: a network that changes (Wi-Fi,
+VPN) is back after a few seconds."""
 INTERRUPTED = 130
-"""The exit code if the job is left running, as of every command that is interrupted."""
+"""The exit code if the job is left running: that of a command ended by Ctrl-C."""
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What the steps found out that is shown or kept. A value is None if its step did not come that far."""
+    """What the steps have found that is reported or kept. None for a step that did not run or failed early."""
 
     payload: Payload | None = None
     difference: Difference | None = None
     rendered: tuple[WrittenFile, ...] = ()
     proven: Proven | None = None
-    """The environment, if it passed the checks."""
+    """The environment, if it has passed the checks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """What a migration came to."""
+    """The result of a migration."""
 
     host: str
     steps: tuple[Step, ...]
     findings: Findings
     exit_code: int
     job: Mapping[str, Any] = field(default_factory=dict)
-    """The job's id and verdict, and what else was judged of it; empty if none was started."""
+    """The job's id, verdict and further results; empty if no job was started."""
 
 
 def migrate(
@@ -67,9 +66,10 @@ def migrate(
     on_step: Callable[[Step], None],
     link: HostLink,
 ) -> Migration:
-    """Run the steps that the order wants, until one fails. Mistakes end as failed steps, bugs as exceptions.
+    """Run the steps of the order until one fails. A UkyError ends its step as failed; other exceptions are raised.
 
-    `on_step` gets each step when it has ended; `link` is connected at the first. Raises UsageError for this machine.
+    `on_step` gets each step when it has ended. `link` is connected by the first step. Raises UsageError if the host is
+    this machine.
     """
     if order.host.here:
         raise UsageError(
@@ -85,11 +85,11 @@ def migrate(
 
 
 class _StepFailedError(Exception):
-    """Ends the migration; the step itself has been reported."""
+    """A step has failed, and was reported: the migration ends."""
 
 
 class _Run:
-    """One migration under way: its way through the steps, and what has been found out so far."""
+    """A migration that runs: its steps, and what they have found so far."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class _Run:
         return self._job.state if self._job is not None else {}
 
     def run_steps(self) -> None:
-        """The way of a migration. Raises _StepFailedError at the first step that fails."""
+        """Run the steps in their order. Raises _StepFailedError at the first that fails."""
         session, order, link, host = self._session, self._order, self._link, self._order.host
         listeners, confirm = self._listeners, self._listeners.confirm
         listing = list_ahead(session.tree.root, host.include) if order.runs("plan") else None
@@ -152,7 +152,7 @@ class _Run:
         if order.runs("verify"):
             assert payload is not None
             sent = payload
-            # Where the step before found nothing to send, it has looked at every file.
+            # If there was nothing to send, the step before has just compared every file.
             looked = self.findings.difference is not None and self.findings.difference.nothing
             self._take("verify", lambda: steps.verify(link.connection, sent, stamps=looked), needs_tree=True)
         if order.runs("environment"):
@@ -186,9 +186,10 @@ class _Run:
         needs_tree: bool = False,
         keep: Callable[[T], None] = lambda _: None,
     ) -> T:
-        """Run one step, tell it and note it in the journal. Returns what it found.
+        """Run one step, report it and write it to the journal. Returns what it found.
 
-        `keep` gets what it found also if the step fails. Raises _StepFailedError.
+        `connect`: open the connection first. `needs_tree`: the tree must be on the host. `keep` gets what the step
+        found, also if it fails. Raises _StepFailedError.
         """
         started = time.monotonic()
         outcome: Outcome[T] | Outcome[None]
@@ -214,29 +215,32 @@ class _Run:
         return found.value
 
     def _repeated(self, work: Callable[[], Outcome[T]], *, needs_tree: bool) -> Outcome[T]:
-        """Do the work; after a cut connection do it again on a new one, three times at most."""
-        for attempt in range(RETRIES + 1):
+        """Do the work; if the connection is cut, do it again on a new one, after each of the pauses."""
+        pauses = iter(PAUSES)
+        reconnect = False
+        while True:
             try:
-                if attempt:
+                if reconnect:
                     self._link.reconnect()
                 if needs_tree:
                     self._link.require_tree(migrated=True)
                 return work()
             except (CutError, UnreachableError) as error:
-                if attempt == RETRIES:
+                pause = next(pauses, None)
+                if pause is None:
                     raise
-                self._listeners.cut(error, PAUSES[attempt])
-                time.sleep(PAUSES[attempt])
-        raise AssertionError("unreachable")
+                self._listeners.cut(error, pause)
+                time.sleep(pause)
+                reconnect = True
 
     @property
     def _running_job(self) -> str | None:
-        """The id of the job that was started and not followed to its end."""
+        """The id of a job that was started and still runs."""
         return str(self.job["id"]) if self.job.get("verdict") == "running" else None
 
     @property
     def _proven(self) -> Proven | None:
-        """For the journal: the environment that passed in this run, else that of the run before if none was tried."""
+        """For the journal: the environment that has passed; that of the last run if this one did not check any."""
         if any(step.name == "environment" for step in self.steps):
             return self.findings.proven
         return self._before.proven if self._before is not None else None

@@ -1,4 +1,4 @@
-"""The steps of a migration, and which of them the user ordered."""
+"""The steps of a migration, and which of them the user has ordered."""
 
 from __future__ import annotations
 
@@ -11,38 +11,43 @@ from patcher.remote.host import Host
 StepName: TypeAlias = Literal["preflight", "probe", "plan", "transfer", "render", "verify", "environment", "job"]
 STEPS: tuple[StepName, ...] = ("preflight", "probe", "plan", "transfer", "render", "verify", "environment", "job")
 READ_ONLY_STEPS: frozenset[StepName] = frozenset({"preflight", "probe", "plan"})
-"""Steps that change nothing. They also run when only a later step was ordered that needs what they find out."""
+"""Steps that change nothing on the host. They also run if only a later step was ordered, which needs their results."""
 StepStatus: TypeAlias = Literal["ok", "warn", "fail", "skip"]
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """How one step ended. `detail` is one line; `notes` are further lines; `fix` says what to do about a failure."""
+    """How one step has ended."""
 
     name: StepName
     status: StepStatus
     seconds: float
     detail: Phrase | Phrases | str
+    """One line to report."""
     fix: Phrase | Phrases | str = ""
+    """What to do about a failure: often a command."""
     notes: tuple[Phrase | Phrases | str, ...] = ()
+    """Further lines."""
 
 
 @dataclass(frozen=True, slots=True)
 class MigrationOrder:
-    """What `migrate` was asked for."""
+    """The options of `migrate`."""
 
     host: Host
     start: StepName | None = None
-    """`--from`."""
+    """`--from`: the first step."""
     until: StepName | None = None
+    """`--until`: the last step."""
     only: tuple[StepName, ...] = ()
     dry: bool = False
+    """Only look, and change nothing on the host."""
     yes: bool = False
-    """Go on where somebody's work on the host would be moved aside, and where the tree's folder looks wrong."""
+    """Do not ask, even if edits on the host would be moved aside, or the tree's folder looks wrong."""
     share: bool = False
-    """Start the job though the GPUs are busy."""
+    """Start the job even if GPUs are busy."""
     force: bool = False
-    """Start the job though no GPU is visible there."""
+    """Start the job even if no GPU is visible on the host."""
 
     def wants(self, step: StepName) -> bool:
         """Whether the step itself was ordered."""
@@ -57,7 +62,7 @@ class MigrationOrder:
         return step == self.start or self.only == (step,)
 
     def runs(self, step: StepName) -> bool:
-        """Whether the step runs: it was ordered, or one that was ordered builds on it."""
+        """Whether the step runs: it was ordered, or an ordered one needs its result."""
         if self.dry and step in ("verify", "environment", "job"):
             return False
         if self.wants(step) or step in ("preflight", "probe"):

@@ -1,4 +1,7 @@
-"""The tree as it is to be on a host: the records planned here for the versions there. The tree here is only read."""
+"""The tree as it will be on a host: its files, with the records planned here for the versions there.
+
+The tree here is only read.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +31,7 @@ from patcher.session.session import PlanTarget, Session
 from patcher.session.snapshot import TreeSnapshot, read_snapshot, record_file_names
 from patcher.session.tree_access import read_consistently
 from patcher.worktree.hashing import digest_of
+from patcher.worktree.layout import FOLDER, LEDGER, ORIGINALS
 from patcher.worktree.ledger import (
     NOTE,
     AppliedRecord,
@@ -40,37 +44,37 @@ from patcher.worktree.ledger import (
 )
 from patcher.worktree.manifest import Entry as ManifestEntry
 from patcher.worktree.manifest import Manifest
-from patcher.worktree.path_guard import FOLDER
 
 _LINKS = 16
-"""How many symlinks one path may lead through; the kernel follows 40. More are a loop: a -> b -> a."""
+"""The most symlinks that one path may lead through; more are a loop (a -> b -> a). A guess: the kernel follows 40."""
 
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """The tree as it is to be on the host: the files listed, with the records applied for the host's versions.
+    """The tree as it will be on the host: the listed files, with the records applied for the host's versions.
 
     The ledger and the pre-images are among the items, so that `revert` works there.
     """
 
     listing: Listing
     items: Mapping[str, Item]
+    """The files to be there, by path below the root."""
     result: ApplyResult
-    """What the records come to with the host's versions."""
+    """The outcomes of the records with the host's versions."""
     environment: Environment
-    """The host's, as `patcher.packages` would have found it there."""
+    """The host's packages."""
     differs: tuple[str, ...] = ()
-    """Records whose outcome there is another than here, by id."""
+    """The ids of records whose outcome there is not that here."""
     notes: tuple[Text, ...] = ()
-    """What deserves saying: nothing to plan for, uncommitted changes, what is odd about the host's packages."""
+    """What the step plan reports: no vLLM there, uncommitted changes, problems with the host's packages."""
     here: Mapping[str, str] = field(default_factory=dict)
-    """Each record's outcome on the tree here, by id."""
+    """The outcome of each record on the tree here, by id."""
     marker: str = "Uky"
-    """The fork's own word for marked lines."""
+    """The word in the comments that mark changed lines."""
 
     @property
     def manifest(self) -> Manifest:
-        """The files with their digests, as the agent gets them, and where they come from."""
+        """The files with their digests, as they are sent to the agent, and where they come from."""
         files = {
             path: ManifestEntry(item.sha256, item.mode & 0o777, item.size, item.link)
             for path, item in self.items.items()
@@ -79,7 +83,7 @@ class Payload:
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """What is kept of it with a job that worked: commit, versions, and the files of each record."""
+        """What is saved with a job that worked: commit, versions, and the digests of each record's files."""
         return {
             "commit": self.listing.commit,
             "versions": {name: item.version for name, item in self.environment.packages.items()},
@@ -95,14 +99,14 @@ class Payload:
 
 
 def plan_payload(session: Session, listing: Listing, survey: Survey, connection: Connection) -> Payload:
-    """Replay the records for the host's versions on the tree's own texts, and put the result in the files' place.
+    """Plan the records for the host's versions on the original texts of the tree here, and return the result.
 
-    Where a record cannot be applied the result has failed, and its items are the files as they are here. The
-    session's `python` is the host's, and its assumed versions count for the host.
+    If a record cannot be applied, `result.failed` is set, and the items are the files as they are here. The options
+    `--python` and `--assume` of the session are about the host, not this machine.
 
     Raises:
-        TreeError: the tree cannot be read, or changes while it is.
-        CutError: the connection ended while the host was asked for a package's sources.
+        TreeError: the tree cannot be read, or has changed since it was listed.
+        CutError: the connection was cut while the host was asked for a package's sources.
     """
     root = session.tree.root
     there = environment_of(survey, root, session.assume)
@@ -115,7 +119,7 @@ def plan_payload(session: Session, listing: Listing, survey: Survey, connection:
         plans = PlanCache(session)
         planned = kept_plan(plans, found.situation, lambda: lookup.lasting, elsewhere=True)
         kinds: dict[str, str] = {}
-        if own.known:  # Where nobody knows what trains here, there is nothing to compare with.
+        if own.known:  # Without packages here there is nothing to compare with.
             local = replace(found.situation, environment=own, lookup=lookup_here)
             here = kept_plan(plans, local, lambda: lookup_here.lasting, elsewhere=False)
             kinds = {outcome.id: outcome.kind for outcome in here.outcomes}
@@ -133,14 +137,14 @@ def plan_payload(session: Session, listing: Listing, survey: Survey, connection:
 
 
 def _environment_here(session: Session) -> Environment:
-    """What is installed on this machine: `--python` and `--assume` speak of the host."""
+    """What is installed on this machine, without the options `--python` and `--assume`, which are about the host."""
     if session.python is None and not session.assume:
         return session.environment
     return probe(None, session.tree.root, {}, named=session.config.python)
 
 
 def _as_there(planned: Plan, word: str) -> Plan:
-    """The outcomes as they are once the payload is there: what is to be put in is in, what is to come out is out."""
+    """The plan with the outcomes after the transfer: a pending record is applied then, or taken out."""
     within = {name for file in planned.files.values() for name in file.records}
 
     def after(outcome: RecordOutcome) -> RecordOutcome:
@@ -156,6 +160,7 @@ def _as_there(planned: Plan, word: str) -> Plan:
 
 
 def _about(survey: Survey, there: Environment) -> Iterator[Text]:
+    """Notes about the host's packages."""
     if "vllm" not in there.packages:
         yield phrase(
             "no vllm was found on {host}: records for it are left out; name the environment that trains with --python",
@@ -165,7 +170,7 @@ def _about(survey: Survey, there: Environment) -> Iterator[Text]:
 
 
 def _uncommitted(listing: Listing, ledger: Ledger) -> Iterator[Text]:
-    """Changes that are in no commit, other than what the records did."""
+    """A note with the files that have uncommitted changes which records have not made."""
     theirs = [
         path
         for path in sorted(listing.uncommitted)
@@ -176,9 +181,9 @@ def _uncommitted(listing: Listing, ledger: Ledger) -> Iterator[Text]:
 
 
 def _as_listed(found: TreeSnapshot, listing: Listing) -> TreeSnapshot:
-    """What was read of the tree, without the files that are not sent: for the host they do not exist.
+    """The snapshot of the tree without the files that are not sent, as they will not exist on the host.
 
-    Raises TreeError where a file is no longer as it was listed.
+    Raises TreeError if a file is no longer as it was listed.
     """
     hidden = []
     for path, source in found.sources.items():
@@ -206,9 +211,9 @@ def _with_plan(
     there: Environment,
     applied: Mapping[str, Any],
 ) -> dict[str, Item]:
-    """The items with `planned` written. `applied` are the entries of the ledger that is on the host already.
+    """The items with the texts of the plan, the ledger and the pre-images.
 
-    Raises TreeError where a pre-image is missing or damaged.
+    `applied` has the entries of the host's own ledger. Raises TreeError if a pre-image is missing or damaged.
     """
     items = dict(listing.items)
     for path in planned.files:
@@ -224,17 +229,17 @@ def _with_plan(
         return items
     ledger = replace(ledger, records=_entries(ledger, versions, applied), basis={})
     ledger = with_folders(ledger, folders_of_made(ledger, items))
-    own = {f"{FOLDER}/.gitignore": b"*\n", f"{FOLDER}/ledger.json": dump(ledger)}
+    own = {f"{FOLDER}/.gitignore": b"*\n", LEDGER: dump(ledger)}
     for path, file in ledger.files.items():
         original = found.content(path) if found.sha256(path) == file.original else session.tree.original(file)
         if original is not None:
-            own[f"{FOLDER}/originals/{file.original}"] = original
-        own[f"{FOLDER}/originals/{file.original}{NOTE}"] = dump_note(file.original, ledger, Ledger())
+            own[f"{ORIGINALS}/{file.original}"] = original
+        own[f"{ORIGINALS}/{file.original}{NOTE}"] = dump_note(file.original, ledger, Ledger())
     return items | {path: _item_of(path, content, 0o644) for path, content in own.items()}
 
 
 def link_target(path: str, items: Mapping[str, Item]) -> str:
-    """The path of the file that `path` means, through the symlinks among the items."""
+    """The path that `path` leads to through the symlinks among the items: `a/x` for `b/x` with a link b -> a."""
     for _ in range(_LINKS):
         parts = path.split("/")
         prefixes = ("/".join(parts[:count]) for count in range(1, len(parts) + 1))
@@ -251,7 +256,11 @@ def _item_of(path: str, content: bytes, mode: int) -> Item:
 
 
 def _entries(ledger: Ledger, versions: Mapping[str, str], applied: Mapping[str, Any]) -> dict[str, AppliedRecord]:
-    """Each record as applied for the host's versions; one that is there already keeps its time."""
+    """The ledger's entries of records, for the host's versions. One that the host has already keeps its time.
+
+    Without that the ledger would differ at each migration. `applied` has a list for each record: its digest, versions
+    and time.
+    """
     entries = {}
     for name, entry in ledger.records.items():
         known = applied.get(name)

@@ -1,4 +1,4 @@
-"""Make room in a tree, here or on a host: kept copies and ended jobs, all but the newest."""
+"""Free space in a tree, here or on a host: remove kept copies and folders of ended jobs, all but the newest."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ StoredKind: TypeAlias = Literal["kept", "job"]
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A kept copy, or the folder of a job that has ended. `time`: seconds since 1970; `size`: bytes."""
+    """A kept copy, or the folder of a job that has ended."""
 
     kind: StoredKind
     name: str
     size: int
+    """Bytes."""
     time: float
+    """When it was changed last, in seconds since 1970."""
     state: str = ""
-    """How a job ended: ended, stopped or lost."""
+    """Of a job: ended, stopped or lost."""
 
     def as_json(self) -> dict[str, Any]:
         return {"kind": self.kind, "name": self.name, "size": self.size, "time": self.time, "state": self.state}
@@ -31,16 +33,16 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """What was removed, and what could not be, with the reason."""
+    """What was removed, and what could not be removed, each with the reason."""
 
     removed: tuple[Stored, ...] = ()
     left: tuple[tuple[Stored, Phrase | Phrases | str], ...] = field(default=())
 
 
 def superfluous(connection: Connection, keep: int, before: float) -> tuple[Stored, ...]:
-    """What may go, newest first: of each kind all but the newest `keep`, and nothing from after `before`.
+    """What can be removed, newest first: of each kind all but the newest `keep`, and only what is older than `before`.
 
-    The tree's folder must have been opened (`open_tree_folder`).
+    `before` is in seconds since 1970. The tree's folder must have been opened (`open_tree_folder`).
     """
     answer = connection.channel.ask("list_stored")
     stored = understood(lambda: [Stored(**one) for one in answer["items"]])
@@ -50,7 +52,7 @@ def superfluous(connection: Connection, keep: int, before: float) -> tuple[Store
 
 
 def prune(connection: Connection, things: Sequence[Stored]) -> Pruned:
-    """Remove them, as far as they still may go. The tree's folder must be locked."""
+    """Remove these things; those that are in use by now are left out. The tree's folder must be locked."""
     named = {(one.kind, one.name): one for one in things}
     answer = connection.channel.ask("remove_stored", names=[list(name) for name in named])
     removed = tuple(named[kind, name] for kind, name in answer["done"])

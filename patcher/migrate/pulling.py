@@ -1,4 +1,4 @@
-"""Take over edits made on a host into the tree here: merged line by line with what has changed here meanwhile."""
+"""Take edits made on a host over into the tree here, merged line by line with what has changed here meanwhile."""
 
 from __future__ import annotations
 
@@ -21,24 +21,27 @@ from patcher.worktree import files
 from patcher.worktree.hashing import digest_of
 
 PullOutcome: TypeAlias = Literal["pulled", "created", "same", "conflict", "unknown", "missing", "gone", "link", "large"]
-"""`same`: the edit is in the file here; `conflict`: both sides changed the same lines, or a file that is no text;
-`unknown`: what was sent is not known any more; `missing`: there is no such file here."""
+"""`same`: the file here has the edit already; `conflict`: both sides have changed the same lines, or a file that is no
+text; `unknown`: the text that was sent is not known any more; `missing`: there is no such file here. For `gone`, `link`
+and `large` see `Change` of `patcher.migrate.host_edits`."""
 TAKEN = ("pulled", "created", "same")
+"""After these outcomes the file here has the edit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pulled:
-    """What became of one file, or would become of it. `content` is what it holds with the edit."""
+    """What has become, or would become, of one file."""
 
     edit: HostEdit
     outcome: PullOutcome
     content: bytes | None = None
+    """The file's content with the edit."""
     kept: str | None = None
-    """Where the content is kept that was replaced and is in no commit, below the root."""
+    """The path, below the root, of a copy of the content before, if that was in no commit."""
 
 
 def merge(edit: HostEdit) -> Pulled:
-    """What the file here holds with the edit. Nothing is read or written."""
+    """Merge the edit with the file here. Nothing is read or written."""
     here, there, sent = edit.here, edit.there, edit.sent
     if edit.change in ("gone", "link", "large"):
         return Pulled(edit, edit.change)
@@ -63,20 +66,20 @@ def merge(edit: HostEdit) -> Pulled:
 
 
 def not_here(found: HostEdits) -> HostEdits:
-    """The edits without those that the files here have already, among other changes."""
+    """The edits without those that the files here have already."""
     return replace(found, edits=tuple(edit for edit in found.edits if merge(edit).outcome != "same"))
 
 
 def _lines(content: bytes) -> list[str]:
-    """Lines of bytes in any encoding, without their ends: each byte is one character."""
+    """Lines without their ends, for any encoding: each byte becomes one character."""
     return content.decode("latin-1").split("\n")
 
 
 def pull(session: Session, found: HostEdits) -> tuple[Pulled, ...]:
-    """Merge each edit and write the files that it is taken over into, one after another; the others stay.
+    """Merge the edits and write the files one after another. Files with a conflict are left as they are.
 
-    What is replaced and in no commit is kept first. Raises TreeError where a file cannot be written; those before it
-    are done, and the same command goes on with the rest.
+    A content that is replaced and in no commit is copied first. Raises TreeError if a file cannot be written: those
+    before it are done, and the same command continues with the rest.
     """
     with session.tree.transaction("pull", wait=lock_timeout(), on_wait=report_lock_owner):
         merged = [merge(edit) for edit in found.edits]
@@ -90,7 +93,7 @@ def pull(session: Session, found: HostEdits) -> tuple[Pulled, ...]:
 
 
 def _note(session: Session, found: HostEdits, done: list[Pulled]) -> None:
-    """So that the next migration replaces what is taken over without a question."""
+    """Note what was taken over, so that the next migration replaces it on the host without asking."""
     taken = ((one.edit.path, one.edit.there) for one in done if one.outcome in TAKEN)
     digests = {path: digest_of(there) for path, there in taken if there is not None}
     if digests:
@@ -98,12 +101,13 @@ def _note(session: Session, found: HostEdits, done: list[Pulled]) -> None:
 
 
 def _uncommitted(session: Session, paths: list[str]) -> frozenset[str]:
-    """Those whose content is in no commit."""
+    """Those of `paths` whose content is in no commit."""
     place = checkout(session.tree.root) if paths else None
     return frozenset(paths if place is None else place.changed_files(paths))
 
 
 def _written(session: Session, merged: list[Pulled], uncommitted: frozenset[str]) -> Iterator[Pulled]:
+    """Write each file and yield what has become of it. Raises TreeError."""
     for one in merged:
         path, content = one.edit.path, one.content
         if one.outcome not in ("pulled", "created"):
@@ -127,10 +131,10 @@ def _written(session: Session, merged: list[Pulled], uncommitted: frozenset[str]
 
 
 def save_beside(found: HostEdits, folder: Path) -> tuple[str, ...]:
-    """Write the host's own version of each file below `folder`, which must be new or empty. Returns their paths.
+    """Write the host's version of each file below `folder`, which must be new or empty. Returns the files' paths.
 
     Raises:
-        UsageError: something is in the folder.
+        UsageError: the folder is not empty, or a file.
         TreeError: a file cannot be written.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):

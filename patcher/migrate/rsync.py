@@ -1,4 +1,4 @@
-"""The system's rsync over the open connection: how it is called, and what its ends mean."""
+"""The system's rsync over the open ssh connection: its command line, its progress, and what its errors mean."""
 
 from __future__ import annotations
 
@@ -16,39 +16,46 @@ from patcher.migrate.agent.receiving import installed_rsync
 from patcher.remote.connection import Ssh
 
 OnBytes: TypeAlias = Callable[[int], None]
-"""Called with how many more bytes have come."""
+"""Called with the number of bytes that have arrived since the last call."""
 OLDEST = (3, 1)
-"""Has `--info=progress2` and protects its arguments from the remote shell."""
+"""The oldest version that has `--info=progress2`, and that protects its arguments from the remote shell (`-s`)."""
 SILENCE = 120
-"""Seconds without a byte after which rsync gives up. A guess: a busy network disk is silent for a minute."""
+"""Seconds without a byte after which rsync gives up. A guess: a busy network disk can be silent for a minute."""
 _LONGEST_MESSAGE = 4000
-"""Characters of what rsync says that are kept: it names each file that failed."""
+"""Bytes of rsync's error messages that are kept: there is a line for each file that failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """Where files come from here, and go to there. All absolute."""
+    """Absolute paths for a transfer."""
 
     source: Path
+    """The folder here."""
     incoming: str
+    """The folder on the host that the files go to."""
     partial: str
+    """The folder on the host for files that have not arrived whole."""
     basis: str | None
-    """The tree there: what is to be replaced, so that only differences are sent."""
+    """The tree on the host: rsync sends only the differences from the files in it."""
 
 
 @dataclass(frozen=True, slots=True)
 class RsyncEnd:
-    """How rsync ended: its exit code, negative for the signal that killed it, and its error messages."""
+    """How rsync has ended."""
 
     code: int
+    """The exit code; negative for the signal that killed it."""
     message: str
+    """Its error messages."""
 
     @property
     def full(self) -> bool:
+        """Whether the disk is full."""
         return self._has(errno.ENOSPC)
 
     @property
     def quota(self) -> bool:
+        """Whether the quota is used up."""
         return self._has(errno.EDQUOT)
 
     @property
@@ -57,12 +64,12 @@ class RsyncEnd:
         return self._has(errno.EACCES, errno.EPERM, errno.EROFS)
 
     def _has(self, *numbers: int) -> bool:
-        """Whether a line ends in one of these error numbers, as rsync tells them."""
+        """Whether a line of the messages ends in one of these error numbers: `...: No space left on device (28)`."""
         return any(int(found) in numbers for found in re.findall(r": [^:\n]+ \((\d+)\)$", self.message, re.MULTILINE))
 
     @property
     def vanished(self) -> tuple[str, ...]:
-        """Files that could not be read here any more."""
+        """The files here that could not be read any more: `file has vanished: "/home/me/verl/a.py"`."""
         found = re.findall(
             r'(?:link_stat|send_files failed to open|has vanished:|errors mapping) "([^"]*)"', self.message
         )
@@ -70,18 +77,18 @@ class RsyncEnd:
 
 
 def here() -> tuple[int, ...] | None:
-    """The version of rsync on this machine; None where there is none that is as we know it."""
+    """The version of rsync on this machine; None without one."""
     found = installed_rsync()
     return version(found) if found else None
 
 
 def version(text: str) -> tuple[int, ...]:
-    """The numbers of a version."""
+    """The first three numbers of a version: (3, 2, 7) for "3.2.7pre1"."""
     return tuple(int(number) for number in re.findall(r"\d+", text)[:3])
 
 
 def transfer(ssh: Ssh, paths: Paths, names: Iterable[str], *, compress: bool, on_bytes: OnBytes) -> RsyncEnd:
-    """Send the files at `names`, below `paths.source`. Names go over standard input, places as rsync's own data."""
+    """Send the files `names`, paths below `paths.source`. The names go over standard input, so they need no quoting."""
     command = _command(ssh, paths, compress=compress)
     env = {name: value for name, value in os.environ.items() if not name.startswith("RSYNC_")} | {"LC_ALL": "C"}
     with tempfile.TemporaryFile() as listed, tempfile.TemporaryFile() as errors:
@@ -99,8 +106,8 @@ def transfer(ssh: Ssh, paths: Paths, names: Iterable[str], *, compress: bool, on
 
 
 def _command(ssh: Ssh, paths: Paths, *, compress: bool) -> list[str]:
-    # The name of the host is given to ssh by us and not by rsync, which would take parts of it for a place or an
-    # option. In the name's stead rsync has the word that comes first on the remote command line: `exec rsync …`.
+    # We give the host's name to ssh ourselves, because rsync would take parts of it for a path or an option. In its
+    # place rsync gets "exec", which becomes the first word of the remote command: `exec rsync --server …`.
     shell = " ".join(_quoted(part) for part in (*ssh.shared_command(), "--", ssh.host.target))
     return [
         "rsync",
@@ -124,11 +131,12 @@ def _command(ssh: Ssh, paths: Paths, *, compress: bool) -> list[str]:
 
 
 def _quoted(part: str) -> str:
-    """For rsync's own splitting of `--rsh`, which knows quotes but no backslash."""
+    """Quote a part of `--rsh`, which rsync splits itself: it knows quotes, doubled inside quotes, and no backslash."""
     return part if re.fullmatch(r"[\w@%+=:,./-]+", part) else "'" + part.replace("'", "''") + "'"
 
 
 def _follow(out: IO[bytes], on_bytes: OnBytes) -> None:
+    """Read rsync's lines of progress until it ends: `  1,234,567  12%   10.31MB/s    0:00:07`."""
     rest, reported = b"", 0
     while piece := os.read(out.fileno(), 65536):
         *lines, rest = re.split(rb"[\r\n]", rest + piece)

@@ -1,14 +1,13 @@
-"""The steps of a migration, except the job (`debug_job`). Each returns an `Outcome`: what it found, and what it tells.
+"""The steps of a migration, except the job (`debug_job`). Each returns an `Outcome`: what it found, and what to report.
 
-A step that cannot go on returns the status "fail", or raises one of the errors of `patcher.errors`. CutError and
-UnreachableError mean that the connection is lost: `patcher.migrate.migration` then calls the step again on a new one.
+A step that cannot go on returns the status "fail", or raises an error of `patcher.errors`. After a CutError or an
+UnreachableError, which mean that the connection is lost, `patcher.migrate.migration` calls the step again on a new one.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -17,14 +16,15 @@ from patcher.checks import Check
 from patcher.errors import ExitCode, HostError, UkyError, UsageError
 from patcher.i18n import Phrase, Phrases, listed, phrase
 from patcher.logs.milestones import Milestone
+from patcher.migrate import step_texts
 from patcher.migrate.journal import Entry, Proven
 from patcher.migrate.listing import Listing
 from patcher.migrate.order import MigrationOrder, StepStatus
 from patcher.migrate.payload import Payload, plan_payload
 from patcher.migrate.sent_texts import SentTexts
-from patcher.migrate.transfer import Difference, Sent, compare, send
+from patcher.migrate.transfer import Difference, compare, send
 from patcher.migrate.verify import verify_payload
-from patcher.migrate.wording import SHOWN, first_few, first_paths, readable_size
+from patcher.migrate.wording import first_paths, readable_size
 from patcher.packages.releases import Progress
 from patcher.preflight.preflight import run_preflight
 from patcher.profiles.rendered_file import Text, WrittenFile, write_files
@@ -32,29 +32,32 @@ from patcher.profiles.rendering import render_all
 from patcher.remote.connection import Connection
 from patcher.remote.environment import environment_of
 from patcher.remote.host import Host
-from patcher.remote.slurm import Slurm
-from patcher.remote.survey import Gpu, Survey, TreeFolder, survey_host
+from patcher.remote.survey import Survey, TreeFolder, survey_host
 from patcher.session.session import Session
+from patcher.worktree.hashing import digest_of
 from patcher.worktree.ledger import now
 
 T = TypeVar("T")
 Confirm = Callable[[Phrase], bool]
-"""Asks the person at the terminal; False where there is none."""
+"""Asks the person at the terminal a question; False if there is no terminal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listeners:
-    """Who is informed of what while a step runs."""
+    """The functions that are called while a step runs."""
 
     progress: Progress
+    """How far the transfer is."""
     check: Callable[[Check], None]
+    """A check of the environment has ended."""
     milestone: Callable[[Milestone], None]
+    """The job has reached a milestone."""
     time: Callable[[float], None]
-    """The age in seconds of the job that is followed, now and then."""
+    """The age of the job in seconds, now and then."""
     cut: Callable[[UkyError, float], None]
-    """The connection was cut; a new one is opened after so many seconds."""
+    """The connection was cut; a new one is opened after this many seconds."""
     problem: Callable[[Phrase], None]
-    """Why the job cannot be followed for the moment."""
+    """Why the job cannot be followed at the moment."""
     confirm: Confirm
 
 
@@ -65,12 +68,14 @@ class Outcome(Generic[T]):
     value: T
     """What the step found, for the steps after it."""
     detail: Text
-    """One line."""
+    """One line to report."""
     status: StepStatus = "ok"
     fix: Text = ""
+    """What to do about a failure: often a command."""
     notes: tuple[Text, ...] = ()
+    """Further lines."""
     exit_code: int = ExitCode.FINDINGS
-    """The command's, if the status is "fail"."""
+    """The exit code of `migrate` if the status is "fail"."""
 
 
 def failed(error: UkyError, value: T) -> Outcome[T]:
@@ -85,9 +90,9 @@ def failed(error: UkyError, value: T) -> Outcome[T]:
 def preflight(
     session: Session, order: MigrationOrder, folder: TreeFolder, before: Entry | None, confirm: Confirm
 ) -> Outcome[None]:
-    """Is everything there that a migration needs, and is the tree's folder on the host the right one?
+    """Check that the tree's folder on the host is the right one, and report what is odd about the order.
 
-    `before` is what the journal says of the run before. Raises HostError if the folder lies in another verl tree
+    `before` is the journal's entry for the last run. Raises HostError if the folder lies in another verl tree
     (`~/fork/verl/fork`: most often a wrong --path) and nobody confirms it.
     """
     host = order.host
@@ -133,15 +138,13 @@ def _confirm_nesting(path: str, outer: str, confirm: Confirm) -> None:
 
 # probe -------------------------------------------------------------------------------------------------------------
 
-_TOLD_VERSIONS = ("vllm", "torch", "transformers", "triton", "ray")
-
 
 def probe(connection: Connection, host: Host) -> Outcome[Survey]:
-    """What does the host have: versions, GPUs, disk? Without vLLM and torch there it is a warning: records are planned
-    all the same.
-    """
+    """Find out what the host has: versions, GPUs, disk. Without vLLM and torch the status is "warn"."""
     survey = survey_host(connection, host)
-    machine: list[Text] = [_gpus(survey.gpus) if host.slurm is None else _asked_of_slurm(host.slurm)]
+    machine: list[Text] = [
+        step_texts.gpus(survey.gpus) if host.slurm is None else step_texts.asked_of_slurm(host.slurm)
+    ]
     if survey.driver:
         machine.append(phrase("driver {version}", version=survey.driver))
     if survey.free is not None:
@@ -157,41 +160,18 @@ def probe(connection: Connection, host: Host) -> Outcome[Survey]:
         notes.append(phrase("others with vllm and torch: {names}; choose with --python", names=names))
     if lacking:
         notes.append(phrase("neither vllm nor torch was found there; --python names the environment that trains"))
-    detail = Phrases((_versions(survey), Phrases(tuple(machine), ", ")), "; ")
+    detail = Phrases((step_texts.versions(survey), Phrases(tuple(machine), ", ")), "; ")
     return Outcome(survey, detail, "warn" if lacking else "ok", notes=tuple(notes))
-
-
-def _versions(survey: Survey) -> Phrase | str:
-    chosen = survey.interpreter
-    if chosen is None:
-        return phrase("no environment for training")
-    known = [f"{name} {chosen.packages[name].version}" for name in _TOLD_VERSIONS if name in chosen.packages]
-    return ", ".join([*known, f"python {chosen.version}"])
-
-
-def _asked_of_slurm(slurm: Slurm) -> Phrase:
-    """This is the login node: what counts is what a job asks for."""
-    per_node = slurm.gpus_per_node or 0
-    return phrase("jobs by Slurm, nodes: {nodes}, GPUs of each: {gpus}", nodes=slurm.nodes, gpus=per_node)
-
-
-def _gpus(gpus: tuple[Gpu, ...]) -> Phrase:
-    if not gpus:
-        return phrase("no GPU")
-    names = dict.fromkeys(gpu.name for gpu in gpus)
-    kinds = ", ".join(f"{sum(gpu.name == name for gpu in gpus)} x {name}" for name in names)
-    busy = sum(bool(gpu.busy) for gpu in gpus)
-    return phrase("{kinds}, {busy} busy", kinds=kinds, busy=busy) if busy else phrase("{kinds}, idle", kinds=kinds)
 
 
 # plan --------------------------------------------------------------------------------------------------------------
 
 
 def plan(session: Session, host: Host, survey: Survey, connection: Connection, listing: Listing) -> Outcome[Payload]:
-    """Which records do the host's versions call for? Apply the records to the tree's files, as listed, in memory.
+    """Plan the records for the host's versions, and apply them in memory to the files listed.
 
-    Fails where a record cannot be applied for that host, and where it is not known which environment trains there: a
-    plan for none would take the records out of a tree that has them.
+    Fails if a record cannot be applied for that host. Fails too if no environment for training was found there: a plan
+    without versions needs no records, and would take them out of a tree that has them.
     """
     payload = plan_payload(session, listing, survey, connection)
     if not payload.environment.known:
@@ -213,47 +193,13 @@ def plan(session: Session, host: Host, survey: Survey, connection: Connection, l
         return Outcome(payload, title, "fail", fix, tuple(notes), ExitCode.NOT_APPLIED)
     there = sum(outcome.kind in ("applied", "pending", "adopted") for outcome in outcomes)
     detail = phrase("records that hold there: {count}", count=there)
-    notes += [*payload.notes, *_not_as_expected(payload.listing)]
+    notes += [*payload.notes, *step_texts.not_as_expected(payload.listing)]
     if payload.differs:
-        notes.append(_differences(payload))
+        notes.append(step_texts.differences(payload))
         count = len(payload.differs)
         detail = phrase("records that hold there: {count}, otherwise than here: {differ}", count=there, differ=count)
     without_vllm = "vllm" not in payload.environment.packages
     return Outcome(payload, detail, "warn" if without_vllm else "ok", notes=tuple(notes))
-
-
-LARGE = 100 << 20
-"""Bytes from which on a file that git does not track is named before it is sent. Set by hand: a minute at 2 MB/s."""
-
-
-def _not_as_expected(listing: Listing) -> Iterator[Text]:
-    """What may be missed on the host, and what may have come in by mistake; told on every run."""
-    own = [left.path for left in listing.left_out if left.kind == "repository"]
-    if own:
-        template = "not sent, repositories of their own: {names}; name them in include to send them"
-        yield phrase(template, names=first_paths(own))
-    unreadable = [left.path for left in listing.left_out if left.kind == "unreadable"]
-    if unreadable:
-        yield phrase("not sent, cannot be read: {names}", names=first_paths(unreadable))
-    large = [item for item in listing.items.values() if item.size >= LARGE and item.path in listing.untracked]
-    if large:
-        named = [phrase("{path} ({size})", path=item.path, size=readable_size(item.size)) for item in large]
-        template = "sent though git does not track it, and large: {names}; .gitignore keeps it here"
-        yield phrase(template, names=first_few(named))
-
-
-def _differences(payload: Payload) -> Phrases:
-    """The records by what they come to there and here, the first few of each by name."""
-    kinds = {outcome.id: outcome.kind for outcome in payload.result.plan.outcomes}
-    groups: dict[tuple[str, str], list[str]] = {}
-    for name in payload.differs:
-        pair = kinds[name].replace("-", " "), payload.here.get(name, "").replace("-", " ")
-        groups.setdefault(pair, []).append(name)
-    parts = [
-        phrase("{there}, here {here}: {records}", there=listed(there), here=listed(here), records=first_paths(names))
-        for (there, here), names in groups.items()
-    ]
-    return Phrases(tuple(parts))
 
 
 # transfer ----------------------------------------------------------------------------------------------------------
@@ -267,15 +213,15 @@ def transfer(
     listeners: Listeners,
     on_compared: Callable[[Difference], None],
 ) -> Outcome[None]:
-    """Send what the host does not have, and change its tree in one go. A dry run only compares.
+    """Send what the host lacks, and put it into the tree there. A dry run only compares.
 
-    `on_compared` gets the difference before anything is sent. Raises HostError if work on the host would be moved
-    aside, or files of a running job be replaced, and nobody confirms it.
+    `on_compared` gets the difference before anything is sent. Raises HostError if edits on the host would be moved
+    aside, or files replaced while a job runs, and nobody confirms it.
     """
     difference = compare(connection, payload, texts.pulled())
     on_compared(difference)
     if order.dry:
-        return Outcome(None, _would_send(payload, difference), notes=_would_change(difference))
+        return Outcome(None, step_texts.would_send(payload, difference), notes=step_texts.would_change(difference))
     if not difference.nothing and not order.yes:
         _confirm_overwriting(order.host, difference, listeners.confirm)
         _confirm_running_job(order.host, jobs.running(connection), listeners.confirm)
@@ -283,8 +229,12 @@ def transfer(
     sent = send(connection, payload, difference, progress=listeners.progress)
     texts.keep_only(payload)
     if difference.nothing:
-        return Outcome(None, phrase("{files} {files:file|files}, nothing to send", files=len(payload.items)))
-    return Outcome(None, _sent(difference, sent), notes=(*sent.notes, *_moved_aside(sent), *_left_out(payload)))
+        return Outcome(None, step_texts.nothing_to_send(payload))
+    return Outcome(
+        None,
+        step_texts.sent_files(difference, sent),
+        notes=(*sent.notes, *step_texts.moved_aside(sent), *step_texts.left_out(payload)),
+    )
 
 
 def _confirm_overwriting(host: Host, difference: Difference, confirm: Confirm) -> None:
@@ -313,7 +263,10 @@ def _confirm_overwriting(host: Host, difference: Difference, confirm: Confirm) -
 
 
 def _confirm_running_job(host: Host, job: jobs.Job | None, confirm: Confirm) -> None:
-    """A job that runs may still import modules of its tree: with half of them new it fails late and strangely."""
+    """Ask before files of a running job are replaced.
+
+    It may still import modules: with some of them old and others new it fails late, with an error that misleads.
+    """
     if job is None:
         return
     if not confirm(phrase("job {id} runs there. Replace files of its tree all the same?", id=job.id)):
@@ -325,58 +278,6 @@ def _confirm_running_job(host: Host, job: jobs.Job | None, confirm: Confirm) -> 
                 host=host.name,
             ),
         )
-
-
-def _would_send(payload: Payload, difference: Difference) -> Phrase:
-    if difference.nothing:
-        return phrase("{files} {files:file|files}, nothing to send", files=len(payload.items))
-    return phrase(
-        "{files} {files:file|files}, {size} would be sent; {same} are there",
-        files=len(difference.send),
-        size=readable_size(sum(payload.items[path].size for path in difference.send)),
-        same=difference.same,
-    )
-
-
-def _would_change(difference: Difference) -> tuple[Text, ...]:
-    notes: list[Text] = []
-    if difference.retire:
-        notes.append(phrase("no longer sent, would be moved aside: {names}", names=first_paths(difference.retire)))
-    if difference.overwritten:
-        notes.append(phrase("changed on the host, needs --yes: {names}", names=first_paths(difference.overwritten)))
-    return tuple(notes)
-
-
-def _sent(difference: Difference, sent: Sent) -> Phrases:
-    size = readable_size(sent.bytes)
-    parts: list[Text] = [
-        phrase("{files} {files:file|files}, {size} sent ({way})", files=sent.files, size=size, way=sent.way)
-        if sent.files
-        else phrase("no file sent")
-    ]
-    if difference.same:
-        parts.append(phrase("{same} were there", same=difference.same))
-    return Phrases(tuple(parts), ", ")
-
-
-def _moved_aside(sent: Sent) -> tuple[Text, ...]:
-    if sent.aside is None:
-        return ()
-    return (phrase("moved aside into {folder}: {names}", folder=sent.aside, names=first_paths(sent.moved)),)
-
-
-def _left_out(payload: Payload) -> tuple[Text, ...]:
-    left = payload.listing.left_out
-    if not left:
-        return ()
-    parts = [
-        phrase("{path} ({reason}, {size})", path=item.path, reason=item.reason, size=readable_size(item.size))
-        if item.size is not None
-        else phrase("{path} ({reason})", path=item.path, reason=item.reason)
-        for item in left[:SHOWN]
-    ]
-    more = [phrase("and {count} more", count=len(left) - SHOWN)] if len(left) > SHOWN else []
-    return (phrase("left out: {items}", items=Phrases((*parts, *more), ", ")),)
 
 
 # render ------------------------------------------------------------------------------------------------------------
@@ -393,8 +294,9 @@ _WRITE_OUTCOMES = {
 def render(
     session: Session, host: Host, survey: Survey, payload: Payload | None, connection: Connection, *, dry: bool
 ) -> Outcome[tuple[WrittenFile, ...]]:
-    """Write the host's own files from the templates: git_ignore.py and the run scripts. What somebody edited there
-    stays, with a note how to see what differs.
+    """Write the files that each host has its own of, from templates: git_ignore.py and the run scripts.
+
+    A file that somebody has edited there stays, with a note on how to see the difference.
     """
     root = session.tree.root
     environment = payload.environment if payload is not None else environment_of(survey, root)
@@ -414,9 +316,9 @@ def render(
 
 
 def verify(connection: Connection, payload: Payload, *, stamps: bool) -> Outcome[None]:
-    """Is the tree on the host the one that was planned? Hashes, markers and ledger; one failed check fails the step.
+    """Check that the tree on the host is the planned one: hashes, marked lines and ledger. One failed check fails it.
 
-    With `stamps` only files are read whose stamps are not as they were.
+    With `stamps` the host does not read files whose size and times are as when it last read them.
     """
     checks = verify_payload(connection, payload, stamps=stamps)
     failing = [check for check in checks if check.status == "fail"]
@@ -437,7 +339,7 @@ def verify(connection: Connection, payload: Payload, *, stamps: bool) -> Outcome
 # environment -------------------------------------------------------------------------------------------------------
 
 _BUILT_ON = ("interpreter", "gpus", "driver", "cuda", "libcuda", "shm", "kernel")
-"""What of a survey the verdict of the checks depends on."""
+"""The fields of a survey that the checks of the environment depend on."""
 
 
 def environment(
@@ -448,10 +350,10 @@ def environment(
     before: Proven | None,
     on_check: Callable[[Check], None],
 ) -> Outcome[Proven | None]:
-    """Does the environment work? The checks up to the level data, in the interpreter that will train.
+    """Check that the environment works: the preflight up to the level "data", in the interpreter that will train.
 
-    They do not run again if `fingerprint` is that of `before`, the environment that passed last; they do if the user
-    orders this very step.
+    It is skipped if `fingerprint` is that of `before`, the environment that passed last, unless the user has ordered
+    this step by its name.
     """
     host = order.host
     again = f"uky-patch verify --level data --host {host.name}"
@@ -477,16 +379,12 @@ def environment(
 
 
 def has_verdict(check: Check) -> bool:
-    """Whether the check came to an end. One that its time limit cut short says so, and proves nothing."""
+    """Whether the check came to an end. One that ran into its time limit proves nothing; its detail says so."""
     return not str(check.detail).startswith(("slow: ", "not reached"))
 
 
-def _asked(host: Host) -> list[str]:
-    return list(host.slurm.options) if host.slurm is not None else []
-
-
 def fingerprint_of(host: Host, survey: Survey, payload: Payload | None, rendered: tuple[WrittenFile, ...]) -> str:
-    """A digest of all that the verdict rests on: the host, its interpreter, the tree there, and its rendered files."""
+    """A digest of what the checks depend on: the host, its interpreter, the tree there, and the rendered files."""
     parts = [
         [str(getattr(survey, name)) for name in _BUILT_ON],
         sorted((path, item.sha256) for path, item in payload.items.items()) if payload is not None else None,
@@ -494,6 +392,9 @@ def fingerprint_of(host: Host, survey: Survey, payload: Payload | None, rendered
             (file.path, file.outcome in ("kept", "foreign") and file.there, file.rendered and file.rendered.text)
             for file in rendered
         ],
-        [host.python, host.data, host.models, host.output, sorted(host.env.items()), *_asked(host)],
+        [
+            *(host.python, host.data, host.models, host.output, sorted(host.env.items())),
+            *(host.slurm.options if host.slurm is not None else ()),
+        ],
     ]
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+    return digest_of(json.dumps(parts).encode())

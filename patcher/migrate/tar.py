@@ -1,4 +1,4 @@
-"""Files over the connection itself, as small tar archives: for hosts without rsync, and for what is in memory."""
+"""Files over the open connection, as small tar archives: for hosts without rsync, and for contents in memory."""
 
 from __future__ import annotations
 
@@ -19,15 +19,18 @@ from patcher.remote.channel import Channel
 from patcher.worktree import files
 
 PIECE = 4 << 20
-"""Bytes of content in one archive. Larger files come in pieces, so that neither side holds one whole."""
+"""Bytes of content in one archive. A guess. Larger files are sent in pieces, so that none is in memory as a whole."""
 
 
 def send(channel: Channel, items: Iterable[Item], *, number: int, packed: bool, on_bytes: OnBytes) -> None:
-    """Have the agent lay the items by. `packed`: compress. `on_bytes` receives what has arrived, one piece at a time.
+    """Send the items to the folder on the host in which they are collected.
+
+    `number` is that of the comparison. `packed`: compress. `on_bytes` is called with the bytes of each archive that has
+    arrived.
 
     Raises:
-        TreeError: a file cannot be read here any more.
-        CutError, RefusedError: as for every request.
+        TreeError: a file here can no longer be read.
+        CutError, RefusedError: as every request.
     """
     for archive in _archives(items):
         body = archive.bytes()
@@ -37,9 +40,10 @@ def send(channel: Channel, items: Iterable[Item], *, number: int, packed: bool, 
 
 @dataclass(slots=True)
 class _Archive:
-    """A tar archive in memory that is being filled; `size` is its content's."""
+    """A tar archive in memory."""
 
     size: int = 0
+    """Bytes of content so far."""
     _buffer: io.BytesIO = field(default_factory=io.BytesIO)
     _tar: tarfile.TarFile = field(init=False)
 
@@ -49,6 +53,7 @@ class _Archive:
         )
 
     def add(self, path: str, offset: int, content: bytes, modified: float) -> None:
+        """Add a file, or a piece of one that begins at `offset`. `modified`: its time in seconds since 1970."""
         head = tarfile.TarInfo(path)
         head.size = len(content)
         head.mtime = int(modified)
@@ -57,11 +62,13 @@ class _Archive:
         self.size += len(content)
 
     def bytes(self) -> bytes:
+        """The finished archive."""
         self._tar.close()
         return self._buffer.getvalue()
 
 
 def _archives(items: Iterable[Item]) -> Iterator[_Archive]:
+    """The items in archives of at most PIECE bytes. Small files share an archive, large ones are cut."""
     archive, count = _Archive(), 0
     for item in items:
         for offset, content, modified in _pieces(item):
@@ -75,6 +82,7 @@ def _archives(items: Iterable[Item]) -> Iterator[_Archive]:
 
 
 def _pieces(item: Item) -> Iterator[tuple[int, bytes, float]]:
+    """Offset, content and time of the pieces of an item; one empty piece for an empty file. Raises TreeError."""
     if item.content is not None:
         now = time.time()
         for offset in range(0, max(1, len(item.content)), PIECE):
@@ -101,7 +109,7 @@ def _read(file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
 
 
 def unreadable(path: str, reason: str) -> TreeError:
-    """A file that was listed, and cannot be read when it is its turn."""
+    """The error for a file that was listed and can no longer be read."""
     return TreeError(
         phrase("{path}: cannot be read any more", path=path),
         cause=reason,

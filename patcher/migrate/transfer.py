@@ -1,7 +1,7 @@
-"""Bring to the host what it lacks of a payload, and have it put into the tree there, all at once.
+"""Send to the host what it lacks of a payload, and put it into the tree there, all files together.
 
-Content goes by rsync where both sides have one and it is worth starting, else as tar archives over the connection
-itself. The agent checks each file by its digest before it changes the tree.
+Files are sent with rsync if both machines have it and the amount is worth its start, else as tar archives over the
+open connection. The agent checks the digest of every file before it changes the tree.
 """
 
 from __future__ import annotations
@@ -27,66 +27,70 @@ from patcher.worktree import hashing
 from patcher.worktree.manifest import pack
 
 Progress: TypeAlias = Callable[[Phrase | str, int, int | None], None]
-"""Called with what is being done, how many bytes of content are there, and how many it will be in all."""
+"""Called with what is being done, the bytes of content that have arrived, and the bytes in all."""
 SLOW = 0.005
-"""Seconds of a round trip from which on a line counts as slow, and what is sent is compressed. Set by hand: within a
-cluster it takes less than one millisecond, over the internet ten."""
+"""Seconds of a round trip from which on a line counts as slow, so that compression is worth its time. A guess between
+what was seen: below 1 ms within a cluster, 10 ms over the internet."""
 LITTLE = 256 << 10
-"""Bytes up to which starting rsync takes longer than sending them. Set by hand: a start takes some round trips."""
+"""Bytes up to which rsync is not started. A guess: its start takes some round trips, longer than sending so few."""
 
 RSYNC_INTERRUPTED = 20
-"""rsync's own exit code after a signal."""
+"""The exit code of rsync after a signal (rsync's manual, EXIT VALUES)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The payload against what is on the host now. Paths below the tree's root."""
+    """How the tree on the host differs from the payload. Paths are below the tree's root."""
 
     send: tuple[str, ...]
+    """Files that are missing there or have another content."""
     same: int
     """How many files are there already, byte for byte."""
     retire: tuple[str, ...] = ()
-    """In the last manifest and not in the payload: they will be moved aside."""
+    """Files that the last migration brought and that are not in the payload: they will be moved aside."""
     overwritten: tuple[str, ...] = ()
-    """Among `send` and `retire`: changed on the host since the last migration, or there without one."""
+    """Those of `send` and `retire` that were changed on the host since the last migration, or that none brought."""
     modes: tuple[str, ...] = ()
-    """Same content, other permission bits."""
+    """Files with the same content and other permission bits."""
     number: int = 0
-    """By which the host knows the payload that it has compared, as long as the connection lasts."""
+    """The number of the comparison. The host remembers the last one as long as the connection lasts."""
 
     @property
     def nothing(self) -> bool:
+        """Whether the tree there is as planned."""
         return not (self.send or self.retire or self.modes)
 
 
 Way: TypeAlias = Literal["rsync", "tar", "copy", "none"]
-"""`tar`: over the connection itself; `copy`: on this machine; `none`: no content had to come."""
+"""`tar`: over the open connection; `copy`: the host is this machine; `none`: no content had to be sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What a transfer did."""
+    """What a transfer has done."""
 
     files: int
     bytes: int
-    """Of content; what went over the line may be less."""
+    """Bytes of content. Compressed, fewer are sent."""
     seconds: float
     way: Way
     aside: str | None = None
-    """The dated folder that replaced and retired files were moved to, below the tree's root."""
+    """The dated folder with the replaced and retired files, below the tree's root."""
     moved: tuple[str, ...] = ()
+    """The paths of these files."""
     notes: tuple[Text, ...] = ()
-    """Why rsync was not used, where it should have been."""
+    """Why rsync could not be used."""
 
 
 def compare(connection: Connection, payload: Payload, pulled: Mapping[str, str] = MappingProxyType({})) -> Difference:
     """Compare the payload with the tree in the folder that is open. An interrupted transfer there is finished first.
 
-    `pulled`: digests, by path, of edits made there that were taken over here.
+    `pulled`: the digests, by path, of edits made there that `uky-patch pull` has taken over here. Files with these
+    digests do not count as overwritten.
 
     Raises:
-        CutError: the connection ended.
-        RefusedError: a path leads out of the tree there, or something that is not ours is in the way.
+        CutError: the connection was cut.
+        RefusedError: a path leads out of the tree there, or something that this tool did not send is in the way.
     """
     answer = connection.channel.ask("compare", body=pack(payload.manifest), pulled=dict(pulled))
     paths = sorted(payload.items)
@@ -105,12 +109,12 @@ def _silent(what: Phrase | str, done: int, total: int | None) -> None:
 
 
 def send(connection: Connection, payload: Payload, difference: Difference, *, progress: Progress = _silent) -> Sent:
-    """Send what differs, check it there, and replace files: all of them, or none where it cannot be done.
+    """Send what differs, have it checked, and put it into the tree there: all files or none.
 
     Raises:
-        CutError: the connection ended. What has arrived is there for the next time.
-        TreeError: a file has changed here since it was listed.
-        HostError: the host has no room, no right, or something in the way.
+        CutError: the connection was cut. What has arrived is not sent again next time.
+        TreeError: a file here has changed since it was listed.
+        HostError: the host has no room, or lacks the right to write, or something is in the way.
     """
     began = time.monotonic()
     if difference.nothing:
@@ -121,6 +125,7 @@ def send(connection: Connection, payload: Payload, difference: Difference, *, pr
     except RefusedError as error:
         if error.kind != "forgotten":
             raise
+        # The connection is a new one, so the host has lost the comparison.
         difference = compare(connection, payload)
         work.prepare(difference)
     way = work.bring()
@@ -137,7 +142,7 @@ def send(connection: Connection, payload: Payload, difference: Difference, *, pr
 
 
 class _Transfer:
-    """One way or another, the bytes of the files that are not there yet."""
+    """Brings the bytes of files to the folder on the host in which they are collected, by one of the ways."""
 
     def __init__(self, connection: Connection, payload: Payload, progress: Progress) -> None:
         self._connection = connection
@@ -149,7 +154,7 @@ class _Transfer:
         self.notes: list[Text] = []
 
     def prepare(self, difference: Difference) -> None:
-        """Have the host make room, and see what is there already and how far away it is."""
+        """Have the host prepare the folder, and find out which files have arrived before, and how slow the line is."""
         self._number = difference.number
         sources = any(self._payload.items[path].source for path in difference.send)
         self._by_rsync = sources and self._connection.ssh is not None
@@ -161,12 +166,13 @@ class _Transfer:
         self.total = sum(item.size for item in self._items)
 
     def _waiting(self) -> set[str]:
-        """What is whole in the folder for what comes in."""
+        """The files that have arrived whole already. Raises HostError if there is no room for the others."""
         self._prepared = self._connection.channel.ask("prepare", comparison=self._number, rsync=self._by_rsync)
         paths = sorted(self._payload.items)
         return {paths[number] for number in self._prepared["waiting"]}
 
     def bring(self) -> Way:
+        """Send the files, and return the way. Raises as `send`."""
         made = [item for item in self._items if item.source is None]
         files = [item for item in self._items if item.source is not None]
         if not (made or files):
@@ -176,15 +182,9 @@ class _Transfer:
             self._copy(files)
             return "copy"
         if self._connection.ssh is not None and sum(item.size for item in files) > LITTLE and self._rsync_fits():
-            return self._rsync(files, self._root(files[0]))
+            return self._rsync(files)
         self._tar(files)
         return "tar"
-
-    @staticmethod
-    def _root(item: Item) -> Path:
-        """The folder that the paths of items are below."""
-        assert item.source is not None
-        return item.source.parents[item.path.count("/")]
 
     def _more(self, count: int) -> None:
         self._done = min(self._done + count, self.total)
@@ -210,7 +210,7 @@ class _Transfer:
             self._more(item.size)
 
     def _rsync_fits(self) -> bool:
-        """Whether rsync can be used here and there; if not, a note tells why."""
+        """Whether both machines have an rsync that can be used; if not, a note says which has none."""
         here, there = rsync.here(), self._prepared["rsync"]
         if here is None or here < rsync.OLDEST:
             self.notes.append(phrase("this machine has no rsync {oldest} or newer", oldest="3.1"))
@@ -220,9 +220,11 @@ class _Transfer:
             return True
         return False
 
-    def _rsync(self, files: Sequence[Item], root: Path) -> Way:
-        ssh = self._connection.ssh
+    def _rsync(self, files: Sequence[Item]) -> Way:
+        ssh, first = self._connection.ssh, files[0]
         assert ssh is not None
+        assert first.source is not None
+        root = first.source.parents[first.path.count("/")]  # The folder here that all paths start from.
         prepared = self._prepared
         basis = prepared["root"] if prepared["basis"] else None
         paths = rsync.Paths(root, prepared["incoming"], prepared["partial"], basis)
@@ -234,7 +236,7 @@ class _Transfer:
             raise self._full(quota=end.quota)
         if error := _rsync_error(end):
             raise error
-        # What is left is a fault of rsync or of its way over the connection. If the connection holds, it can be used.
+        # Here rsync itself failed, or its way over the connection. If the connection still works, tar can be used.
         waiting = self._waiting()
         self.notes.append(phrase("rsync ended with {code}: {message}", code=end.code, message=end.message))
         rest = [item for item in files if item.path not in waiting]
@@ -243,7 +245,7 @@ class _Transfer:
         return "tar"
 
     def _full(self, *, quota: bool) -> HostError:
-        """The host clears what has come, and says how much room is missing."""
+        """The error for a full disk. The host removes what has arrived, and says how much room is missing."""
         try:
             self._connection.channel.ask("discard", comparison=self._number, quota=quota)
         except RefusedError as refused:
@@ -252,7 +254,7 @@ class _Transfer:
 
 
 def _rsync_error(end: rsync.RsyncEnd) -> UkyError | None:
-    """What rsync's end means where trying another way would not help."""
+    """The error for an end of rsync after which no other way would work either; None if one may."""
     if end.code < 0 or end.code == RSYNC_INTERRUPTED:
         return HostError(
             phrase("rsync was ended from outside"),
@@ -271,7 +273,11 @@ def _rsync_error(end: rsync.RsyncEnd) -> UkyError | None:
 
 
 def _receive(connection: Connection, payload: Payload, difference: Difference) -> Answer:
-    """Have the files put into the tree. A file that arrived otherwise than it was listed is looked at here again."""
+    """Have the files put into the tree.
+
+    If a file arrived with another digest than it was listed with, it is read here again, to tell a file that has
+    changed here (TreeError) from one that was damaged on the way (RefusedError).
+    """
     mismatches: list[str] = []
 
     def on_event(event: Mapping[str, Any], _: bytes) -> None:

@@ -1,6 +1,7 @@
-"""Verify a tree on a host: that it is the payload, to the byte, that each record is in it, and that it works there.
+"""Verify a tree on a host: it is the payload, byte for byte; each record is in it; and it works there.
 
-The step `verify` of a migration checks the first two; the command `uky-patch verify --host` checks all, up to a level.
+The step `verify` of a migration checks the first two. The command `uky-patch verify --host` checks all three, the last
+one up to a level of the preflight.
 """
 
 from __future__ import annotations
@@ -24,19 +25,20 @@ from patcher.remote.host import Host
 from patcher.remote.survey import Survey, survey_host
 from patcher.remote.tree_folder import open_tree_folder
 from patcher.session.session import Session
+from patcher.worktree.layout import LEDGER, ORIGINALS
 from patcher.worktree.ledger import NOTE
 from patcher.worktree.manifest import pack
 
-_LEDGER = ".uky-patch/ledger.json"
-_ORIGINALS = ".uky-patch/originals/"
+_ORIGINALS = ORIGINALS + "/"
 
 
 def verify_host(
     session: Session, level: Level, host: Host, wish: PreflightOptions, on_check: Callable[[Check], None]
 ) -> tuple[Check, ...]:
-    """All checks on a host, or on this machine, up to the level: the markers first. `on_check` gets each.
+    """Run all checks on a host, or on this machine, up to the level. Those of the records come first.
 
-    Raises UsageError, RecordError, HostError as the host or its table give reason to.
+    `on_check` gets each check when it has ended. Raises UsageError, RecordError or HostError: the host or its table
+    cannot be used, or a record cannot be read.
     """
     checks: tuple[Check, ...] = ()
     with connect(host) as connection:
@@ -53,15 +55,15 @@ def verify_host(
 
 
 def _markers_there(session: Session, connection: Connection, survey: Survey) -> tuple[Check, ...]:
-    """Whether the host's tree is this one, with the records that its versions call for."""
+    """Check that the host's tree is this one, with the records that its versions need."""
     payload = plan_payload(session, list_tree(session.tree.root, connection.host.include), survey, connection)
     return verify_payload(connection, payload)
 
 
 def verify_payload(connection: Connection, payload: Payload, *, stamps: bool = False) -> tuple[Check, ...]:
-    """Have the host read its tree again, in one round trip: all hashes, the ledger, and each record that holds there.
+    """Have the host read its tree again, in one round trip, and check all hashes, the ledger, and each record.
 
-    With `stamps` it answers for files whose stamps are as when it last read them. Raises CutError.
+    With `stamps` it does not read files whose size and times are as when it last read them. Raises CutError.
     """
     started = time.monotonic()
     expected = marks_of(payload)
@@ -73,7 +75,7 @@ def verify_payload(connection: Connection, payload: Payload, *, stamps: bool = F
 
 
 def marks_of(payload: Payload) -> dict[str, dict[str, int]]:
-    """How many lines carry each record's mark, in each file that records changed."""
+    """How many lines each record has marked in each file: path, record id, count."""
     plan = payload.result.plan
     return {path: marked_lines(text, payload.marker) for path, text in plan.texts.items() if plan.files[path].records}
 
@@ -101,7 +103,7 @@ def _checks(
 
 def _ledger_check(payload: Payload, found: Any, wrong: Mapping[str, Phrase], fix: Phrase) -> Check:
     wanted = None
-    if _LEDGER in payload.items:
+    if LEDGER in payload.items:
         wanted = sorted({name for file in payload.result.plan.files.values() for name in file.records})
     bad = {path: reason for path, reason in wrong.items() if path.startswith(_ORIGINALS)}
     if isinstance(found, dict):

@@ -1,4 +1,4 @@
-"""Paths and sizes in sentences."""
+"""Paths, sizes and long lists in sentences."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from patcher.i18n import Phrases, phrase
 from patcher.profiles.rendered_file import Text
 
 SHOWN = 5
-"""How many of several things a sentence names. More do not fit on a line of a terminal."""
+"""The most things that a sentence names. A guess: more do not fit on a line of a terminal."""
 
 
 def first_few(parts: Sequence[Text]) -> Phrases:

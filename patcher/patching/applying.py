@@ -31,14 +31,14 @@ from patcher.session.pre_images import PreImages
 from patcher.session.snapshot import Tampering, TreeSnapshot, read_snapshot, record_file_names
 from patcher.session.tree_access import lock_timeout, read_consistently, report_lock_owner, report_recovery
 from patcher.tree import Change, Ledger
+from patcher.worktree.account import Account
 from patcher.worktree.hashing import ABSENT
 from patcher.worktree.ledger import AppliedRecord, PatchedFile, now
-from patcher.worktree.storage import Account
 
 if TYPE_CHECKING:
     from patcher.records.model import Record
     from patcher.session.session import Session
-    from patcher.worktree.transaction import Reading
+    from patcher.worktree.reading import Reading
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from patcher.git import owed
 from patcher.git.checkout import Checkout, checkout
 from patcher.git.owed import Owed
 from patcher.git.publishing import Publication, require_ready
-from patcher.git.series import REMOVED, Step, Stored, below_top, committed, require_stored, series, store
+from patcher.git.series import REMOVED, Commit, StoredCommit, below_top, committed, require_stored, series, store
 from patcher.i18n import Phrase, Phrases, phrase
 from patcher.session.tree_access import lock_timeout, report_lock_owner, report_recovery
 from patcher.tree import Change, Ledger
@@ -53,7 +53,7 @@ def require_checkout(session: Session) -> Checkout:
 
 
 def commit_steps(
-    place: Checkout, transaction: Transaction, steps: Iterable[Step], forth: Effect, back: Effect
+    place: Checkout, transaction: Transaction, steps: Iterable[Commit], forth: Effect, back: Effect
 ) -> tuple[str, ...]:
     """Take the effect `forth` on the tree and commit it, one commit a step: both or neither; `back` undoes it.
 
@@ -129,7 +129,7 @@ def commit_owed(session: Session, place: Checkout) -> tuple[str, ...]:
     return made.commits
 
 
-def _still_owed(session: Session, place: Checkout, note: Owed) -> tuple[Stored, ...]:
+def _still_owed(session: Session, place: Checkout, note: Owed) -> tuple[StoredCommit, ...]:
     """What stands on the disk as it was written and is not in HEAD."""
     last = {path: blob for step in note.steps for path, blob in step.blobs.items()}
     there = committed(place, list(last))
@@ -143,11 +143,11 @@ def _still_owed(session: Session, place: Checkout, note: Owed) -> tuple[Stored, 
     steps = []
     for step in note.steps:
         blobs = {path: blob for path, blob in step.blobs.items() if path in wanted}
-        steps += [Stored(step.message, blobs)] if blobs else []
+        steps += [StoredCommit(step.message, blobs)] if blobs else []
     return tuple(steps)
 
 
-def steps_of(session: Session, plan: Plan, found: TreeSnapshot, paths: AbstractSet[str]) -> Iterator[Step]:
+def steps_of(session: Session, plan: Plan, found: TreeSnapshot, paths: AbstractSet[str]) -> Iterator[Commit]:
     """One commit for each record that is new.
 
     A file in which records were already applied changes with its last step, for they stand in it throughout.
@@ -162,7 +162,7 @@ def steps_of(session: Session, plan: Plan, found: TreeSnapshot, paths: AbstractS
         }
         record = records.get(name)
         if files and record is not None:
-            yield Step(f"{record.title}\n\n{record.reason}\n\nApplied by uky-patch as {name}.", files)
+            yield Commit(f"{record.title}\n\n{record.reason}\n\nApplied by uky-patch as {name}.", files)
     withdrawn = {path: found.encode(path, plan.files[path].text) for path in paths if path not in last}
     if withdrawn:
-        yield Step("Take out records that are no longer needed", withdrawn)
+        yield Commit("Take out records that are no longer needed", withdrawn)

@@ -20,7 +20,7 @@ from patcher.session.tree_access import lock_timeout, read_consistently, report_
 
 if TYPE_CHECKING:
     from patcher.session.session import Session
-    from patcher.worktree.storage import Account
+    from patcher.worktree.account import Account
 
 
 def revert(session: Session, ids: frozenset[str], *, dry_run: bool, tampering: Tampering = "refuse") -> ApplyResult:

@@ -23,7 +23,7 @@ from patcher.tree.source import sha256_of
 if TYPE_CHECKING:
     from patcher.records.model import Record
     from patcher.session.snapshot import TreeSnapshot
-    from patcher.worktree.storage import Account
+    from patcher.worktree.account import Account
 
 _FORM = 4
 """The form of the note besides its outcomes; one of another form is not read."""

@@ -14,7 +14,7 @@ from patcher.packages.versions import is_prerelease
 from patcher.plan.applicability import Applicability
 from patcher.plan.inputs import PlanInputs
 from patcher.plan.outcome import Applied, Kind, RecordOutcome, Spot
-from patcher.plan.own_imports import AbsentImport
+from patcher.plan.own_imports import AbsentName
 from patcher.plan.replay import EditResult, Missing, Replayed, excused
 from patcher.records.model import Record
 from patcher.rewrite.edits import Insert
@@ -88,7 +88,7 @@ def _is_at_home(result: EditResult) -> bool:
 
 
 def _is_absent(result: EditResult) -> bool:
-    return isinstance(result.outcome, AnchorMissing | Missing | AbsentImport)
+    return isinstance(result.outcome, AnchorMissing | Missing | AbsentName)
 
 
 def _by_hand(record: Record, done: Replayed, inputs: PlanInputs, spots: tuple[Spot, ...]) -> RecordOutcome:
@@ -157,8 +157,10 @@ def _failure(record: Record, blamed: Sequence[EditResult]) -> RecordOutcome:
             spots = (Spot(file, line),)
         case Missing():
             detail = phrase("{file} is not in this tree", file=file)
-        case AbsentImport(_, name):
+        case AbsentName(_, name, imported=True):
             detail = phrase("{file}: it would import {name}, which this tree does not have", file=file, name=name)
+        case AbsentName(_, name):
+            detail = phrase("{file}: it would use {name}, which this tree does not have", file=file, name=name)
         case _:
             raise AssertionError(worst)
     return RecordOutcome(record.id, kind, detail, record.files, spots, nearest=_nearest_by_file(blamed))

@@ -29,7 +29,7 @@ Kind = Literal[
 SETTLED: frozenset[Kind] = frozenset({"applied", "not-needed", "resolved", "adopted"})
 """Nothing to do: the record's edits stand already, by uky-patch or by hand, or are not needed."""
 FAILED: frozenset[Kind] = frozenset({"drifted", "ambiguous", "conflict", "tampered", "unparseable", "missing-file"})
-"""The record cannot be applied as it stands."""
+"""The record cannot be applied as it stands: one of these in a plan ends `apply`, exit code 3, before it writes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,14 @@
-"""Imports that an edit writes: those of the tree's own modules must find something there.
+"""Names of the tree's own modules that an edit writes, in imports and as `module.name`: the tree must have them.
 
-A record for verl 0.6 may write `from verl.utils.npu_utils import pad_input`. A fork that has moved this module would
-fail at the line, though the edit found its place.
+A record for verl 0.6 may write `from verl.utils.npu_utils import pad_input`, or `tu.pad_input(x)` where the file has
+`from verl.utils import npu_utils as tu`. A fork that has moved this would fail at the line, though the edit found its
+place.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -23,25 +25,39 @@ _WITH_STATEMENTS = (ast.stmt, ast.excepthandler, *([ast.match_case] if hasattr(a
 
 
 @dataclass(frozen=True, slots=True)
-class AbsentImport:
-    """An edit would write an import of something that the tree does not have."""
+class AbsentName:
+    """An edit would write an import or a use of something that the tree does not have."""
 
     line: int
     name: str
     """Dotted, with the module: `verl.utils.npu_utils.pad_input`."""
+    imported: bool = True
+    """False for `tu.pad_input(x)`, where the module itself is imported."""
 
 
-def absent_import(text: str, lines: Iterable[int], has: TreeLookup) -> AbsentImport | None:
-    """The first import on some lines of `text`, from 1, that would fail."""
+def absent_name(text: str, lines: Iterable[int], has: TreeLookup) -> AbsentName | None:
+    """The first name on some lines of `text`, from 1, that would not be found: of an import, else of a use."""
     wanted = set(lines)
-    shown = text.splitlines()
-    if not any("import" in shown[line - 1] and PACKAGE in shown[line - 1] for line in wanted if line <= len(shown)):
+    if PACKAGE not in text:
         return None
 
     def fails(name: str) -> bool:
         return name.partition(".")[0] == PACKAGE and has(name) is False
 
-    return next(_absent(_imports(text), fails, wanted), None)
+    shown = text.splitlines()
+    written = "\n".join(shown[line - 1] for line in wanted if line <= len(shown))
+    if "import" in written and (found := next(_absent(_imports(text), fails, wanted), None)) is not None:
+        return found
+    # Parsing a file takes as long as the edit: only where a line has a dotted name whose first part may be imported.
+    if not {*_ROOT.findall(written)} & {*_LISTED.findall(text)}:
+        return None
+    uses = (AbsentName(line, name, imported=False) for line, name in _uses(text) if line in wanted)
+    return next((one for one in uses if fails(one.name)), None)
+
+
+_ROOT = re.compile(r"(?<![\w.])([A-Za-z_]\w*)\.[A-Za-z_]")
+_LISTED = re.compile(r"(?:import|as|,|\()\s*([A-Za-z_]\w*)(?=\s*(?:,|\)|#|$|as\b))", re.MULTILINE)
+"""Words that stand where an import lists its names; calls list theirs alike, so these are too many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +85,12 @@ class _Try:
 
 def _absent(
     found: Iterable[_Import | _Try], fails: Callable[[str], bool], lines: Container[int]
-) -> Iterator[AbsentImport]:
+) -> Iterator[AbsentName]:
     """Those of some imports, on some lines, that fail."""
     for one in found:
         if isinstance(one, _Import):
             if one.line in lines:
-                yield from (AbsentImport(one.line, name) for name in one.names if fails(name))
+                yield from (AbsentName(one.line, name) for name in one.names if fails(name))
             continue
         caught = any(_absent(one.body, fails, one.lines))
         yield from _absent(one.handlers if caught else one.orelse, fails, lines)
@@ -106,6 +122,50 @@ def _imports_below(nodes: Iterable[ast.AST]) -> Iterator[_Import | _Try]:
             yield _Import(node.lineno, tuple(_imported(node)))
         else:
             yield from _imports_below(one for one in ast.iter_child_nodes(node) if isinstance(one, _WITH_STATEMENTS))
+
+
+@lru_cache(maxsize=256)
+def _uses(text: str) -> tuple[tuple[int, str], ...]:
+    """Line and dotted name of each attribute that is read of what the file imports from the package."""
+    tree = _tree(text)
+    if tree is None:
+        return ()
+    nodes = list(ast.walk(tree))
+    imported: dict[str, set[str]] = {}
+    for node in nodes:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            for local, name in _bindings(node):
+                imported.setdefault(local, set()).add(name)
+    # Only a name that is nothing else anywhere in the file: `def f(tu): ...` may be given anything.
+    others = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    others |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+    others |= {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)}
+    # `if hasattr(tu, "pad_input"): tu.pad_input(x)` asks first, and a `try` may be there for the case that it fails.
+    asked = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    tried = {id(one) for node in nodes if isinstance(node, ast.Try) and node.handlers for one in _below(node.body)}
+    return tuple(
+        (node.lineno, f"{target}.{node.attr}")
+        for node in nodes
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and isinstance(node.value, ast.Name)
+        if node.value.id not in others and node.attr not in asked and id(node) not in tried
+        for target in (imported.get(node.value.id, ()) if len(imported.get(node.value.id, ())) == 1 else ())
+        if target.partition(".")[0] == PACKAGE
+    )
+
+
+def _below(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    return (one for node in nodes for one in ast.walk(node))
+
+
+def _bindings(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, str]]:
+    """The names that an import binds, and what each stands for: `import verl.utils` binds `verl`."""
+    for alias in node.names:
+        if isinstance(node, ast.ImportFrom):
+            yield alias.asname or alias.name, f"{'.' * node.level}{node.module or ''}.{alias.name}"
+        elif alias.asname:
+            yield alias.asname, alias.name
+        else:
+            yield (alias.name.partition(".")[0],) * 2
 
 
 def own_imports(text: str, lines: Iterable[int]) -> list[str]:

@@ -1,7 +1,7 @@
 """Make the edits of records on texts in memory, one record after another: all of a record's edits, or none.
 
 Before a record is tried, its `[resolved]` patterns are looked for: where one matches, upstream's own fix is there. An
-edit that would import from verl what the tree does not have is held back (`AbsentImport`), and the rest tried again.
+edit that would import from verl what the tree does not have is held back (`AbsentName`), and the rest tried again.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from patcher.plan.own_imports import AbsentImport, TreeLookup, absent_import, bound, in_package, may_be_in, module_files
+from patcher.plan.own_imports import AbsentName, TreeLookup, absent_name, bound, in_package, may_be_in, module_files
 from patcher.records.model import Record
 from patcher.rewrite import create_file, markers, matches, rewrite
 from patcher.rewrite.edits import CreateFile, Edit, Mark, MarkStyle
@@ -41,7 +41,7 @@ class EditResult:
     """What came of one edit of a record."""
 
     edit: Edit
-    outcome: Outcome | Missing | AbsentImport
+    outcome: Outcome | Missing | AbsentName
     certain: bool
     """False: the tree's version does not tell whether this edit belongs to it, so a missing anchor is no failure."""
     resolved: bool = False
@@ -124,7 +124,7 @@ class Workspace:
             if (done := _resolved(text, record, self._word))
         }
         concerned = [(edit, certain) for edit in record.edits if (certain := belongs(edit)) is not False]
-        absent: dict[Edit, AbsentImport] = {}
+        absent: dict[Edit, AbsentName] = {}
         while True:
             kept = tuple(
                 EditResult(
@@ -140,7 +140,7 @@ class Workspace:
                 break
             absent |= more
             self._put_back(before, record.files)
-        kept = _with_a_place([self._judged_by_use(result, before, record.files) for result in kept])
+        kept = tuple(self._judged_by_use(result, before, record.files) for result in _with_a_place(kept))
         made = all(result.settled or excused(result) for result in kept) and any(result.landed for result in kept)
         if made:
             files = dict.fromkeys(result.edit.file for result in kept if result.landed)
@@ -185,8 +185,8 @@ class Workspace:
                 return replace(again, marked=outcome.marked)
         return self._as_shown(outcome, edit.file, source)
 
-    def _absent(self, results: Iterable[EditResult]) -> dict[Edit, AbsentImport]:
-        """The edits that would import what the tree lacks, and no record made before nor another edit of this gives."""
+    def _absent(self, results: Iterable[EditResult]) -> dict[Edit, AbsentName]:
+        """The edits that would import or use what the tree lacks, unless a record before, or this one, gives it."""
         landed = [(one.edit, one.outcome) for one in results if isinstance(one.outcome, Rewritten)]
         made = {*self.order, *(edit.file for edit, _ in landed)}
 
@@ -201,7 +201,7 @@ class Workspace:
             passed_on = (file for file in made if in_package(file, name) and last in (bound(self.texts[file]) or ()))
             return inner or any(may_be_in(bound(text), last) for text in texts) or any(passed_on)
 
-        found = ((edit, absent_import(outcome.source, _new_lines(edit, outcome), has)) for edit, outcome in landed)
+        found = ((edit, absent_name(outcome.source, _new_lines(edit, outcome), has)) for edit, outcome in landed)
         return {edit: absent for edit, absent in found if absent is not None}
 
     def _as_shown(self, outcome: Outcome, file: str, text: str) -> Outcome:
@@ -212,13 +212,14 @@ class Workspace:
 def _with_a_place(results: Sequence[EditResult]) -> tuple[EditResult, ...]:
     """The results without edits of every place that have none in this fork, where another of their kind has.
 
-    One of another kind says nothing: it may need what this one brings.
+    The same where the fork has taken the whole file out, as one without Megatron has. One of another kind says nothing:
+    it may need what this one brings.
     """
     settled = {type(result.edit) for result in results if result.settled}
 
     def is_passed_over(result: EditResult) -> bool:
-        missing = isinstance(result.outcome, AnchorMissing | Missing) and not result.unused
-        return missing and result.edit.count is None and type(result.edit) in settled
+        every = isinstance(result.outcome, AnchorMissing) and result.edit.count is None
+        return (every or isinstance(result.outcome, Missing)) and type(result.edit) in settled
 
     return tuple(result for result in results if not is_passed_over(result))
 
@@ -251,7 +252,7 @@ def _resolved(text: str, record: Record, word: str) -> AlreadyDone | None:
 
 def excused(result: EditResult) -> bool:
     """Whether an edit that found no anchor is for another release than the tree's, or for what the fork has not."""
-    return result.unused or (not result.certain and isinstance(result.outcome, AnchorMissing | Missing | AbsentImport))
+    return result.unused or (not result.certain and isinstance(result.outcome, AnchorMissing | Missing | AbsentName))
 
 
 def on_base(outcome: Outcome, base: str, changed: str) -> Outcome:

@@ -186,7 +186,7 @@ def check_job(session: Session, host: Host, wish: PreflightOptions, before: Sequ
     with linked(host, session.tree.root) as link:
         job = launch(session, link, RunRequest(host, host.profile))
         try:
-            verdict = follow_and_keep(link, job, lambda _: None, spend)
+            verdict = follow_and_keep(link, job, jobs.JobListener(time=spend))
         except _SpentError:
             verdict = jobs.verdict_now(link.reconnect(), job)
     seconds = time.monotonic() - started

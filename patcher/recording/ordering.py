@@ -9,7 +9,7 @@ from itertools import combinations
 
 from patcher.i18n import Phrase, phrase
 from patcher.plan.inputs import belongs
-from patcher.plan.own_imports import AbsentImport, TreeLookup
+from patcher.plan.own_imports import AbsentName, TreeLookup
 from patcher.plan.replay import Replayed, Rewriting, Workspace, predecessors
 from patcher.recording.needs import brings, in_fork, reachable
 from patcher.recording.proof import applied, with_hunks
@@ -189,7 +189,7 @@ def _needed_before(failed: Recorded, done: Replayed, records: Iterable[Recorded]
     for result in done.results:
         if isinstance(result.outcome, Overlap):
             return [result.outcome.record]
-        if isinstance(result.outcome, AbsentImport):
+        if isinstance(result.outcome, AbsentName):
             name = result.outcome.name
             bringing = (one for one in records if any(brings(piece, name, files) for piece in one.pieces))
             found |= dict.fromkeys(one.record.id for one in bringing if one.record is not failed.record)
@@ -198,7 +198,7 @@ def _needed_before(failed: Recorded, done: Replayed, records: Iterable[Recorded]
 
 def _why_left(failed: Recorded, done: Replayed, files: Files) -> Phrase:
     for result in done.results:
-        if isinstance(result.outcome, AbsentImport):
+        if isinstance(result.outcome, AbsentName):
             name = result.outcome.name
             if not in_fork(name, files):
                 return phrase("it imports {names}, which the fork does not have either", names=name)

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Literal
 
 from patcher.check.tried import newest_tried
 from patcher.errors import UsageError
-from patcher.git.branches import Commit, branch, require_new
+from patcher.git.branches import branch, require_new
 from patcher.git.checkout import Checkout, checkout
 from patcher.git.history import commit_of
+from patcher.git.series import Commit
 from patcher.i18n import Phrase, Phrases, phrase
 from patcher.packages import Installed
 from patcher.plan.inputs import PlanInputs, Request, belongs

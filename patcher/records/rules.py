@@ -19,7 +19,11 @@ DISTRIBUTIONS: tuple[str, ...] = (
     *("verl", "vllm", "torch", "transformers", "triton", "ray", "flash-attn", "peft", "tensordict", "numpy"),
     *("sglang", "megatron-core", "uvicorn", "python", "cuda"),
 )
-"""What `[when]` can ask about."""
+"""What `[when]` can ask about.
+
+A new one needs its module in `MODULES` of `patcher.packages.agent.folders` too, by which it is found, a place in
+docs/records.md and its twin, and `make docs` for the schemas.
+"""
 _DOTTED = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 
 is_id = Matching(

@@ -15,7 +15,7 @@ from typing import Any, get_args
 
 from patcher.i18n import phrase
 from patcher.logs.milestones import PHASES
-from patcher.logs.required_words import learn, needles, width
+from patcher.logs.required_words import learn, required_words, width
 from patcher.records.load import kept_as_shipped, parsed, symptom_files
 from patcher.records.rules import VERSIONS, identifier, is_id, is_variable
 from patcher.records.symptoms import (
@@ -82,7 +82,7 @@ def _shipped_symptoms() -> Mapping[Path, Symptom]:
         found, mistakes = parsed(symptom_files(), {}, parse_symptom)
         if mistakes:
             return None
-        words = {match.line: tuple(needles(match.line)) for one in found for match in one.matches}
+        words = {match.line: tuple(required_words(match.line)) for one in found for match in one.matches}
         return {"symptoms": dict(zip(symptom_files(), found, strict=True)), "words": words}
 
     values = kept_as_shipped("symptoms", compute)
@@ -111,7 +111,7 @@ def _is_sign(pattern: str) -> None:
     """A pattern with a word to look for first, as a log of gigabytes is not searched with hundreds of patterns."""
     _is_pattern(pattern)
     try:
-        needles(pattern)
+        required_words(pattern)
     except ValueError:
         raise ValueError(phrase("can match without any word of three letters or more")) from None
 

@@ -1,1 +1,1 @@
-"""Machines that train: what is known of one, how it is reached, and how it is talked to."""
+"""Hosts, the machines that train: their tables in the settings, ssh, the agent's protocol, and what a host has."""

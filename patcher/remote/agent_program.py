@@ -1,10 +1,18 @@
-"""The agent's program as it is sent to a host: the sources of the agent, and the loader that runs them from memory."""
+"""The agent's program as it is sent to a host: its sources, a loader that runs them from memory, and what starts it.
+
+Nothing is installed or written on the host. The steps:
+
+1. ssh runs `COMMAND` on the host, which is `SCRIPT` in a `sh`. It reads a line, the Python to try first, and starts the
+   first usable one with `BOOTSTRAP`.
+2. `BOOTSTRAP` reads the size of the program, then the program (`program`), and executes it.
+3. The program is the sources as one JSON text, and `_LOADER`, which lets `import patcher…` find them; then the agent.
+"""
 
 from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -12,7 +20,7 @@ import patcher
 
 _FOLDER = Path(patcher.__file__).parent
 SENT = ("__init__.py", "agent.py", "messages.py", "*/agent", "secrets", "worktree")
-"""What is sent, below `patcher`: the standard library of Python 3.8 alone."""
+"""What is sent, as patterns below `patcher`: code that uses the standard library of Python 3.8 alone."""
 
 _LOADER = """
 import sys
@@ -38,29 +46,40 @@ if __name__ == "__main__":
         sys.stderr.flush()
         os._exit(CRASHED)
 """
-"""Under another name than `__main__` nothing starts: an actor of Ray loads the program into its own process, where the
-modules are needed and no request is answered."""
+"""An import hook that finds modules in `SOURCES`, and then the statements to begin with in place of `START`.
+
+Under another `__name__` than `__main__` only the hook is installed: an actor of Ray (`patcher.cluster.worker`) loads
+the program into its own process, where the modules are needed and no request is answered."""
 
 NO_INPUT, NO_PYTHON, OLD_PYTHON, CRASHED = 96, 97, 98, 99
-"""Exit codes: nothing came, no Python was found, only older ones than 3.8 were, and the agent failed by itself."""
+"""Exit codes: nothing came on standard input; no Python was found; only older ones than 3.8 were; the agent crashed."""
 
 BOOTSTRAP = (
     f"import sys; sys.version_info < (3, 8) and sys.exit({OLD_PYTHON}); "
     "import io, zlib; b = io.BufferedReader(io.FileIO(0, closefd=False), 1); "
     "exec(zlib.decompress(b.read(int(b.readline()))))"
 )
-"""What Python is started with: a size on a line, then that many bytes of program, on standard input, and no more."""
+"""What Python is started with: it reads a size on a line, then so many bytes of program, and executes them.
+
+The buffer has one byte, so that nothing behind the program is read: those are requests, which the agent reads."""
 
 OPTIONS = ("-I", "-S", "-X", "utf8", "-u", "-c")
-"""Nothing of the user's is loaded: no variables, no site-packages. File names are UTF-8 whatever the locale."""
+"""Options of Python: nothing of the user's is loaded, neither `PYTHON…` variables nor site-packages (`-I -S`), and
+file names are UTF-8 whatever the locale is."""
 
 _PYTHONS = (
     "python3 python /usr/bin/python3 /usr/local/bin/python3 /opt/conda/bin/python3 "
     "python3.14 python3.13 python3.12 python3.11 python3.10 python3.9 python3.8"
 )
 _CONDA = '"$HOME"/.conda/envs/"$n"/bin/python "$HOME"/*/envs/"$n"/bin/python /opt/*/envs/"$n"/bin/python'
-"""Where a conda environment that is named alone may be."""
+"""Where the conda environment `$n` may be, for a user who names it alone."""
 
+# What the host is told to try first, and what that becomes:
+#   (nothing), /opt/env, /opt/env/bin/python   $p as it is; of a folder, its bin/python
+#   ~/env, envs/train                          $p below the home
+#   train                                      $n, a conda environment
+# Exit codes of a Python: 2 and OLD_PYTHON are of one that is too old (2: a Python 2, which has no option -I); 1, 126
+# and 127 of one that does not run at all. Then the next one is tried. Any other code is the agent's own, and the end.
 SCRIPT = (
     f"IFS= read -r p || exit {NO_INPUT}; o={NO_PYTHON}; n=; "
     'case "$p" in ""|/*) ;; "~/"*) p="$HOME/${p#??}";; */*) p="$HOME/$p";; *) n="$p"; p=;; esac; '
@@ -70,7 +89,8 @@ SCRIPT = (
     f'case $c in {OLD_PYTHON}|2) o={OLD_PYTHON}; "$q" -V >&2;; 1|126|127) ;; *) exit $c;; esac; '
     "done; exit $o"
 )
-"""For `sh -c`: it reads a line, the Python to try first, and starts the agent. It holds no single quote."""
+"""For `sh -c`: it reads a line, the Python to try first, and starts the agent. It holds no single quote, so that it can
+be put between two of them."""
 
 COMMAND = f"exec sh -c '{SCRIPT}'"
 """The only command that a remote shell is given. Nothing that a user typed is in it: what varies is read as data."""
@@ -80,44 +100,44 @@ VIA_COMMAND = (
     'while [ "$n" -gt 0 ]; do IFS= read -r a; set -- "$@" "$a"; n=$((n-1)); done; '
     f"""exec "$@" sh -c "$0"' '{SCRIPT}'"""
 )
-"""The same for a container there: the client's words are read first, their number and then one on each line."""
+"""The same for a container on the host. The words of the container's client, such as `docker exec -i verl`, are read
+first: their number, then one on each line."""
 
 
 def program(nonce: str) -> bytes:
-    """The bytes to write to the program that `BOOTSTRAP` starts: the agent, which greets with `nonce`."""
+    """The bytes that `BOOTSTRAP` reads: size and program of the agent, which greets with `nonce`."""
     return _packed(_sources(), f"from patcher.agent import main; main({nonce!r})")
 
 
 def program_of(sources: Mapping[str, str], start: str) -> bytes:
-    """The same for other modules: they are loaded from memory, and then the statements `start` run."""
+    """The same for other modules, by their dotted names; once they can be imported, the statements `start` run."""
     return _packed(_as_text(sources), start)
 
 
 def _packed(sources: str, start: str) -> bytes:
-    """Size, newline, program."""
+    """Size, newline, compressed program."""
     packed = zlib.compress(f"CRASHED = {CRASHED}\n{sources}{_LOADER.replace('START', start)}".encode(), 6)
     return b"%d\n" % len(packed) + packed
 
 
 @lru_cache(maxsize=1)
 def _sources() -> str:
-    return _as_text(agent_sources())
+    return _as_text(sources_of(SENT))
 
 
 def _as_text(sources: Mapping[str, str]) -> str:
+    """Statements that define `SOURCES` and `PACKAGES` for `_LOADER`."""
     packages = [name for name in sources if any(other.startswith(f"{name}.") for other in sources)]
     return f"import json\nSOURCES = json.loads({json.dumps(json.dumps(dict(sources)))})\nPACKAGES = {packages!r}\n"
 
 
-def agent_sources() -> dict[str, str]:
-    """The modules that are sent, by their dotted names, and the packages that they are in: empty, unless sent too."""
-    return sources_of(agent_files())
+def sources_of(patterns: Sequence[str]) -> dict[str, str]:
+    """The text of each module that the patterns name, as `files_of` finds it, by its dotted name.
 
-
-def sources_of(paths: Iterable[Path]) -> dict[str, str]:
-    """Modules below `patcher` by their dotted names, and the packages that they are in: empty, unless listed too."""
+    The packages around it are empty unless they are named too: their own `__init__.py` may import what is not sent.
+    """
     found: dict[str, str] = {}
-    for path in paths:
+    for path in files_of(patterns):
         parts = path.relative_to(_FOLDER).with_suffix("").parts
         for length in range(len(parts)):
             found.setdefault(".".join(("patcher", *parts[:length])), "")
@@ -127,12 +147,7 @@ def sources_of(paths: Iterable[Path]) -> dict[str, str]:
     return found
 
 
-def agent_files() -> list[Path]:
-    """The files that are sent."""
-    return files_of(SENT)
-
-
 def files_of(patterns: Sequence[str]) -> list[Path]:
-    """The modules that the patterns name below `patcher`; of a folder all."""
+    """The modules below `patcher` that the patterns name; of a folder all that are in it."""
     named = [path for pattern in patterns for path in sorted(_FOLDER.glob(pattern))]
     return [file for path in named for file in (sorted(path.rglob("*.py")) if path.is_dir() else [path])]

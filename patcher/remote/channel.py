@@ -60,15 +60,17 @@ from patcher.remote.agent.serving import BEAT
 from patcher.remote.failures import ProcessEnd
 
 GREETING_SECONDS = 60.0
-"""How long a host may take to answer at first, the user's typing of a password not counted in."""
+"""Seconds until the agent has to greet, without those in which a user types a password. A guess: a login may load its
+start-up files, and Python, from a busy network disk."""
 SILENT_SECONDS = 20.0
 """Seconds without a sign of life, while an answer is awaited, after which the connection counts as cut."""
 _PIECE = 1 << 20
 """Bytes that are read or written at once."""
 _ENDED: list[str] = []
-"""The names of this process's connections that are closed."""
+"""The names (`Channel.run`) of this process's connections that are closed."""
 T = TypeVar("T")
 OnEvent = Callable[[Mapping[str, Any], bytes], None]
+"""Is called with each event that comes before an answer, and its body."""
 
 
 def _ignore(event: Mapping[str, Any], body: bytes) -> None:
@@ -77,7 +79,7 @@ def _ignore(event: Mapping[str, Any], body: bytes) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a verb gave: values, and bytes where it has any."""
+    """The answer to a request: values by name, and a body. `answer[name]` raises HostError where there is none."""
 
     values: Mapping[str, Any]
     body: bytes = b""
@@ -90,7 +92,10 @@ class Answer:
 
 
 def understood(read: Callable[[], T]) -> T:
-    """What `read` makes of a host's answer. Raises HostError where the answer does not have that form."""
+    """What `read` makes of an answer. Raises HostError where the answer does not have the form that it expects.
+
+    An agent of ours always sends that form, so a traceback would blame the wrong program.
+    """
     try:
         return read()
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
@@ -98,6 +103,7 @@ def understood(read: Callable[[], T]) -> T:
 
 
 def not_understood(what: str) -> HostError:
+    """The error for an answer that no agent of ours sends; `what` is wrong with it."""
     return HostError(
         phrase("the host answers what no agent of ours does"),
         cause=what,
@@ -106,7 +112,7 @@ def not_understood(what: str) -> HostError:
 
 
 class RefusedError(HostError):
-    """The agent refused; `kind` is the verb's own word for the reason."""
+    """The agent refused a request; `kind` is the verb's own word for the reason."""
 
     def __init__(self, kind: str, title: Phrase, cause: Phrase | Phrases | str, advice: Phrase | str) -> None:
         super().__init__(title, cause=cause, advice=advice)
@@ -114,9 +120,9 @@ class RefusedError(HostError):
 
 
 def answer_of(verb: str, message: Mapping[str, Any], body: bytes) -> Answer:
-    """The message that ends a request, as what was asked for.
+    """The answer in the message that ends a request.
 
-    Raises RefusedError where the agent says why not, RuntimeError where it has failed, HostError for no such message.
+    Raises RefusedError for a refusal, RuntimeError for a bug of the agent, HostError for any other message.
     """
     match message:
         case {"result": dict(result)}:
@@ -140,20 +146,21 @@ class Channel:
         *,
         timeout: float = GREETING_SECONDS,
     ) -> None:
-        """Start `command`, write `first` and the agent's program, and wait for the greeting.
+        """Start `command`, write `first` and the agent's program to it, and wait for the greeting.
 
-        `error_of` makes the error for a process that ended too early; `timeout` is in seconds.
+        `error_of` makes the error to raise when that process ends too early; `timeout` is in seconds.
 
         Raises HostError if no greeting comes, FileNotFoundError if there is no such command.
         """
         self.run = secrets.token_hex(8)
-        """A name for this connection that no other has."""
+        """A name for this connection that no other has. It stands in the note of the tree's lock."""
         self._error_of = error_of
         self._stderr = bytearray()
         self._number = 0
         self.trips = 0
         """Requests so far."""
         self._broken = False
+        """Whether the connection is lost, so that the process is not waited for at the end."""
         self._process = subprocess.Popen(
             command, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
@@ -176,7 +183,9 @@ class Channel:
 
         Raises:
             CutError: the connection ended first.
-            RefusedError: the agent says why not.
+            RefusedError: the agent refuses.
+            HostError: it answers what no agent of ours does.
+            RuntimeError: the agent has failed.
         """
         self._number += 1
         self.trips += 1
@@ -184,17 +193,19 @@ class Channel:
         while True:
             message, content = self._receive()
             if message.get("id") != self._number:
-                continue
+                continue  # A beat, or what is left of a request that was interrupted here.
             if "event" not in message:
                 return answer_of(verb, message, content)
             on_event(message["event"], content)
 
     def ended_runs(self) -> list[str]:
-        """Connections of this process that are closed: whoever still works for them can be waited for."""
+        """The last connections of this process that are closed. An agent may still hold the tree's lock for one of
+        them; it ends by itself, so the lock is worth waiting for (`patcher.remote.agent.place.begin`).
+        """
         return _ENDED[-20:]
 
     def close(self) -> None:
-        """Hang up; the agent ends what it is doing, and then itself."""
+        """Hang up. The agent finishes the request that it works on, and then ends; it is waited for, up to a limit."""
         _ENDED.append(self.run)
         self._closed.set()
         assert self._process.stdin is not None
@@ -203,9 +214,9 @@ class Channel:
             self._pipes.hang_up()
         with contextlib.suppress(OSError):
             self._process.stdin.close()
-            self._process.stdout.close()  # What nobody reads any more would hold the other side up.
+            self._process.stdout.close()  # A process that writes to a full pipe would never end.
         self._await(0.5 if self._broken else 5.0, self._process.terminate)
-        self._process.send_signal(signal.SIGCONT)  # One that is stopped would never hear of it.
+        self._process.send_signal(signal.SIGCONT)  # A stopped process does not act on SIGTERM.
         self._await(10.0 if self._broken else 60.0, self._process.kill)
         self._process.wait()
         self._draining.join(timeout=2)
@@ -214,6 +225,7 @@ class Channel:
             self._process.stderr.close()
 
     def _await(self, seconds: float, stop: Callable[[], None]) -> None:
+        """Wait for the process to end, and `stop` it if it has not after so many seconds."""
         try:
             self._process.wait(timeout=seconds)
         except subprocess.TimeoutExpired:
@@ -222,7 +234,7 @@ class Channel:
     def _greet(self, first: bytes, timeout: float) -> None:
         nonce = secrets.token_hex(8)
         try:
-            with contextlib.suppress(OSError):  # What it says then tells why.
+            with contextlib.suppress(OSError):  # The process has ended; what it has printed tells why.
                 self._pipes.write(first + agent_program.program(nonce), timeout)
             instead = self._pipes.read_greeting(frames.GREETING + nonce.encode() + b"\n", timeout)
         except SilentError:
@@ -255,6 +267,7 @@ class Channel:
                 self._pipes.send({"id": 0, "verb": "beat"}, b"", BEAT)
 
     def _drain(self) -> None:
+        """Keep the end of what the process writes to standard error, so that it never waits for a reader."""
         assert self._process.stderr is not None
         with contextlib.suppress(ValueError, OSError):
             while piece := self._process.stderr.read(65536):
@@ -262,7 +275,10 @@ class Channel:
                 del self._stderr[:-20_000]
 
     def _gone(self, *, greeted: bool = True, silent: bool = False, before_greeting: bytes = b"") -> HostError:
-        """The error for an agent that is lost. From now on the process is not waited for."""
+        """The error for a lost connection, which it counts as from now on.
+
+        `silent`: it was given up because nothing came, so the process may still run.
+        """
         self._broken = True
         if not silent:
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -274,13 +290,14 @@ class Channel:
 
 
 class SilentError(Exception):
-    """The other side neither read nor wrote anything for too long."""
+    """The other side has neither read nor written anything for too long."""
 
 
 class Pipes:
-    """Messages over both pipes of a child process. Sending is safe from several threads, receiving from one.
+    """Messages over the two pipes of a child process. Several threads may send, one may receive.
 
-    An exception in the middle, such as KeyboardInterrupt, loses nothing that has been received.
+    An exception while it receives, such as KeyboardInterrupt, loses nothing that has come. One while it sends may leave
+    half a message in the pipe; then nothing more is sent (`_torn`).
     """
 
     def __init__(self, to_child: IO[bytes], from_child: IO[bytes]) -> None:
@@ -292,11 +309,12 @@ class Pipes:
         self._splitter = frames.Splitter()
 
     def send(self, message: Mapping[str, Any], body: bytes, timeout: float) -> None:
-        """One message whole. Raises SilentError after `timeout` seconds without progress, OSError at the end."""
+        """Send one message. Raises SilentError after `timeout` seconds without progress, OSError for a closed pipe."""
         with self._sending:
             self.write(frames.head(dict(message), len(body)) + body, timeout)
 
     def write(self, content: bytes, timeout: float) -> None:
+        """Send bytes that are no message, before the agent runs. Raises as `send` does."""
         if self._torn:
             raise BrokenPipeError
         left = memoryview(content)
@@ -312,12 +330,15 @@ class Pipes:
             raise
 
     def hang_up(self) -> None:
-        """Send nothing more; the child's input may then be closed."""
+        """Send nothing more, so that the caller can close the child's input: its number may be another file's then."""
         with self._sending:
             self._torn = True
 
     def receive(self, timeout: float) -> tuple[Mapping[str, Any], bytes] | None:
-        """The next message and its body; None at the end. Raises SilentError, and ValueError for what is none."""
+        """The next message and its body; None at the end.
+
+        Raises SilentError after `timeout` seconds without a byte, ValueError for what is no message.
+        """
         while (found := self._splitter.next()) is None:
             _wait_for(self._from, select.POLLIN, timeout)
             if not self._read():
@@ -325,7 +346,9 @@ class Pipes:
         return found
 
     def read_greeting(self, expected: bytes, timeout: float) -> bytes | None:
-        """Read on to `expected`: None, or what came instead until the end.
+        """Read up to `expected`, the greeting. None if it came, else what came instead until the end.
+
+        What comes before it, such as the output of `~/.bashrc`, is skipped; only its last 100,000 bytes are kept.
 
         Raises SilentError after `timeout` seconds in all.
         """
@@ -344,6 +367,7 @@ class Pipes:
         return None
 
     def _read(self) -> bool:
+        """Take in what there is to read; False at the end."""
         try:
             piece = os.read(self._from, _PIECE)
         except BlockingIOError:

@@ -1,7 +1,7 @@
-"""Requests that a compute node answers: for what has to see what a job sees, GPUs above all.
+"""Ask a verb where a job would run: on a compute node for a host with Slurm, whose login node has no GPUs.
 
-The agent on the login node starts a second one there with srun, and passes requests and events on. The protocol is that
-of `patcher.remote.channel`.
+The agent on the login node starts a second one on the compute node by srun, and passes request, events and answer on
+(`patcher.remote.agent.relaying`). The protocol is that of `patcher.remote.channel`.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ def ask_where_it_trains(
     on_event: OnEvent,
     on_queue: Callable[[Phrase], object],
 ) -> Answer:
-    """Ask the machine that a job of this host would run on; the tree must be open.
+    """The answer of the machine that a job of this host would run on; the tree must be open on the connection.
 
-    For a host with Slurm that is a compute node, for `minutes` at most. `on_queue` gets what there is to say while that
-    is waited for.
+    For a host with Slurm that is a compute node, which is asked for for `minutes` at most. While it is waited for,
+    `on_queue` gets a sentence each time that Slurm's reason to wait changes.
 
-    Raises what `Channel.ask` raises; RefusedError also of kind `slurm`: srun gave no node; `shared`: the tree is not
-    visible there.
+    Raises what `Channel.ask` raises; RefusedError also of kind `slurm` where srun gives no node, and `shared` where the
+    tree is not visible on the node.
     """
     if host.slurm is None or survey.interpreter is None:
         return connection.channel.ask(verb, on_event=on_event, **args)

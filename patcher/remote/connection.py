@@ -28,34 +28,39 @@ from patcher.remote.failures import connection_error
 from patcher.remote.host import Host
 
 TYPING_SECONDS = 300.0
-"""What a user may take to type a password."""
+"""Seconds that a user may take to type a password. A guess."""
 CONNECT_SECONDS = 15
+"""Seconds that ssh may take to reach the host's sshd, and that a question to ssh itself may take. A guess."""
 PERSIST_SECONDS = 600
-"""How long a connection that a person has logged in for stays open after the last command."""
+"""Seconds for which a connection that a person has logged in for stays open after the last command. A guess."""
 ALIVE_SECONDS = 5
 ALIVE_MISSED = 4
-"""A silent connection counts as cut after ALIVE_SECONDS * ALIVE_MISSED seconds."""
+"""ssh gives a silent connection up after ALIVE_SECONDS * ALIVE_MISSED seconds: as long as `channel.SILENT_SECONDS`."""
 _LONGEST = 70
-"""Bytes of a folder's path: a socket's may have 103, and ssh adds some."""
+"""The most bytes of the path of a folder for a socket: that of the socket may have 107 (macOS: 103), and ssh adds 17
+while it makes the socket."""
 _WHERE = (b"hostname", b"user", b"port", b"proxyjump", b"proxycommand", b"hostkeyalias")
+"""Options of ssh that say which machine a name leads to, and as whom."""
 _USUAL = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108
+"""Folders for a socket where neither XDG_RUNTIME_DIR nor TMPDIR will do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ssh:
-    """The options that every call of ssh for one host shares."""
+    """How ssh is called for one host. All calls share one connection, by OpenSSH's `ControlMaster`."""
 
     host: Host
     control: Path | None
-    """The socket of our connection; None where the user's own is shared, which their configuration names."""
+    """The socket of our connection; None where the user's own connection is shared, whose socket their configuration
+    names."""
     persist: bool = False
     """Whether our connection stays open for later commands."""
-    there: bool = False
-    """Whether it is open, so that nobody logs in."""
+    is_shared: bool = False
+    """Whether the connection was open before this command, so that nobody has to log in."""
 
     def first_command(self, command: str) -> list[str]:
-        """Open the connection if it is not open, and run `command` on it. The host's name comes last, behind `--`."""
-        first = self.shared_command()[1:] if self.there else [*self._options(), "-o", "ControlMaster=yes"]
+        """The words that run `command` on the host, and open the connection unless it is open."""
+        first = self.shared_command()[1:] if self.is_shared else [*self._options(), "-o", "ControlMaster=yes"]
         return ["ssh", *first, "-T", "--", self.host.target, command]
 
     def is_open(self) -> bool:
@@ -68,7 +73,7 @@ class Ssh:
         return asked.returncode == 0
 
     def shared_command(self) -> list[str]:
-        """ssh over the connection that is open, without host and command: for rsync's `--rsh`."""
+        """The words that call ssh over the open connection, without host and command: for rsync's `--rsh`."""
         return ["ssh", *self._options(), "-o", "ControlMaster=no"]
 
     def _options(self) -> list[str]:
@@ -76,7 +81,9 @@ class Ssh:
         return options + (["-p", str(self.host.port)] if self.host.port else [])
 
     def _values(self) -> Mapping[str, str]:
-        """What must hold whatever the user's configuration says."""
+        """Options that overrule the user's configuration. A terminal, a command or a forwarding that it asks for
+        would disturb the agent's protocol.
+        """
         asking = interactive()
         persist = str(PERSIST_SECONDS) if self.persist else "no"
         return {
@@ -99,7 +106,7 @@ class Ssh:
 
 
 def interactive() -> bool:
-    """Whether ssh can ask its user for a password, or whether a new host's key is right."""
+    """Whether ssh can ask its user for a password, and whether the key of a new host is right."""
     return sys.stdin is not None and not sys.stdin.closed and sys.stdin.isatty()
 
 
@@ -114,7 +121,11 @@ class Connection:
 
 @contextlib.contextmanager
 def connect(host: Host) -> Iterator[Connection]:
-    """Reach the host and start the agent there. Raises HostError; UnreachableError where it may answer later."""
+    """Reach the host and start the agent there. At the end the connection is closed.
+
+    Raises HostError as `patcher.remote.failures` makes it: UnreachableError where the host may answer later, LoginError
+    where a person has to do something.
+    """
     if host.here:
         with contextlib.closing(
             _start(host, [sys.executable, *agent_program.OPTIONS, agent_program.BOOTSTRAP], b"")
@@ -127,32 +138,35 @@ def connect(host: Host) -> Iterator[Connection]:
             with contextlib.closing(_start(host, [*host.via, "sh", "-c", agent_program.SCRIPT], first)) as channel:
                 yield Connection(host, channel)
             return
-        caller = _caller(host, stack)
+        ssh = _ssh(host, stack)
         command = agent_program.COMMAND
         if host.via:
             command = agent_program.VIA_COMMAND
             first = os.fsencode("".join(f"{word}\n" for word in (str(len(host.via)), *host.via))) + first
-        with contextlib.closing(_start(host, caller.first_command(command), first)) as channel:
-            yield Connection(host, channel, None if host.via else caller)
+        with contextlib.closing(_start(host, ssh.first_command(command), first)) as channel:
+            yield Connection(host, channel, None if host.via else ssh)
 
 
-def _caller(host: Host, stack: contextlib.ExitStack) -> Ssh:
+def _ssh(host: Host, stack: contextlib.ExitStack) -> Ssh:
     """How ssh is called: on the user's open connection, on ours of an earlier command, or on a new one."""
-    own = Ssh(host, None, there=True)
-    if own.is_open():
-        return own
+    of_user = Ssh(host, None, is_shared=True)
+    if of_user.is_open():
+        return of_user
     socket = _lasting_socket(host) if interactive() else None
     if socket is None:
         return Ssh(host, Path(stack.enter_context(_short_folder())) / "c")
     ours = Ssh(host, socket, persist=True)
     if ours.is_open():
-        return replace(ours, there=True)
-    socket.unlink(missing_ok=True)  # Of one that was killed: ssh would open none beside it.
+        return replace(ours, is_shared=True)
+    socket.unlink(missing_ok=True)  # Left by an ssh that was killed: a new one would not share its connection there.
     return ours
 
 
 def _lasting_socket(host: Host) -> Path | None:
-    """Where the connection of a person is found again by the next command; None where no folder is ours alone."""
+    """The socket by which the next command finds this connection again; None where no folder is this user's alone.
+
+    Whoever can write into the folder could put a socket there, and read what is sent to the host.
+    """
     name = _destination(host)
     if name is None:
         return None
@@ -169,7 +183,9 @@ def _lasting_socket(host: Host) -> Path | None:
 
 
 def _destination(host: Host) -> str | None:
-    """A name for where ssh would go, and as whom; None where it does not say."""
+    """A name that is equal for two calls of ssh which lead to the same machine as the same user; None where ssh does
+    not say. `ssh -G` prints the options that it would use.
+    """
     port = ["-p", str(host.port)] if host.port else []
     command = ["ssh", "-G", *port, "--", host.target]
     try:
@@ -181,6 +197,7 @@ def _destination(host: Host) -> str | None:
 
 
 def _start(host: Host, command: list[str], first: bytes) -> Channel:
+    """Start the agent by `command`, to which `first` is written before the agent's program."""
     timeout = GREETING_SECONDS + (TYPING_SECONDS if not host.here and interactive() else 0.0)
     try:
         return Channel(command, first, lambda end: connection_error(host, end), timeout=timeout)
@@ -194,12 +211,12 @@ def _start(host: Host, command: list[str], first: bytes) -> Channel:
 
 
 def _one_line(python: str | None) -> str:
-    """The Python to train with, which is tried first to start the agent with: the host's own may be too old."""
+    """The line that `SCRIPT` reads: the Python to train with, which is tried first, as python3 there may be too old."""
     return python if python and "\n" not in python else ""
 
 
 def _short_folder() -> TemporaryDirectory[str]:
-    """Where the socket of the connection can be made. Raises HostError where it cannot."""
+    """A new folder for the socket of the connection. Raises HostError where none can be made."""
     named = [os.environ.get(name, "") for name in ("XDG_RUNTIME_DIR", "TMPDIR")]
     folders = [
         folder for folder in (*named, *_USUAL) if folder.startswith("/") and len(os.fsencode(folder)) <= _LONGEST

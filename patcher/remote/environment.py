@@ -1,4 +1,4 @@
-"""What is installed on a host, as `patcher.packages` would have found it there."""
+"""What is installed on a host, as the value that `patcher.packages` makes for this machine: plans work with both."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from patcher.remote.survey import Interpreter, Survey
 def environment_of(survey: Survey, root: Path, assume: Mapping[str, str] | None = None) -> Environment:
     """The host's environment, with verl's version from the tree at `root` here, which is to be sent there.
 
-    `assume` overrides by name, as it does here; a location is a path on the host. Raises UsageError for an assumed name
-    or version that is none.
+    `assume` holds versions by package that overrule what is installed, as `--assume` does for this machine. A location
+    is a path on the host. Raises UsageError for an unknown package or an invalid version in `assume`.
     """
     return environment_under(survey.interpreter, survey.folder.path, root, assume)
 
@@ -23,7 +23,9 @@ def environment_of(survey: Survey, root: Path, assume: Mapping[str, str] | None 
 def environment_under(
     chosen: Interpreter | None, there: str, root: Path, assume: Mapping[str, str] | None = None
 ) -> Environment:
-    """The same for one interpreter of another machine, whose tree is at `there`; at `root` here is a copy of it."""
+    """The same for the interpreter `chosen` of another machine, with its tree at `there` and a copy of that at `root`
+    here.
+    """
     packages: dict[str, Installed] = {}
     problems: list[Phrase] = []
     notes: list[Phrase] = []
@@ -45,7 +47,10 @@ def environment_under(
 
 
 def _take_tree(root: Path, there: str, packages: dict[str, Installed]) -> list[Phrase]:
-    """The verl of the tree counts; one that is installed elsewhere on the host is named."""
+    """Put the verl of the tree into `packages` in place of one that is installed; returns what is odd about it.
+
+    A verl that is installed elsewhere on the host would be imported by a program that starts outside of the tree.
+    """
     tree, problems = verl_tree(root)
     installed = packages.pop("verl", None)
     if tree is None:

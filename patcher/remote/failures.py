@@ -1,8 +1,8 @@
 """Why a connection failed: one error for each cause that can be told apart.
 
-What there is to judge by is how the process at our end ended: its exit code, what came in place of the agent's
-greeting, and what ssh wrote to standard error. Before anything runs on the host, ssh says in its own words why it
-failed (`_SSH_CAUSES`); later the exit code tells.
+The evidence is how the process on this machine ended, which is ssh, the client of a container, or the agent itself: its
+exit code, what came in place of the agent's greeting, and its standard error. Exit code 255 is ssh's own, and its
+messages tell why (`_SSH_CAUSES`); other codes come from the host (`patcher.remote.agent_program`).
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ from patcher.remote.host import Host
 from patcher.secrets.redacting import Redactor
 
 _LINES = 6
-"""How many of the last lines are shown. A guess: a failure's reason is among the last lines, and more hide it."""
+"""How many of the last lines are shown. A guess: the reason of a failure is among the last lines."""
 _CUT_SHORT = re.compile(r"^zlib\.error: .*incomplete or truncated stream", re.MULTILINE)
-"""What the Python there says of an agent's program that came in part."""
+"""What the Python on the host says where only a part of the agent's program has come."""
 _NOISE = re.compile(r"@{5,}.*|\s*|Warning: Permanently added .*|\*\* .*")
+"""Lines that tell nothing: ssh's frame of `@@@@`, a key that it has stored, a `** WARNING` about old ciphers."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessEnd:
-    """How the process at our end of a connection ended."""
+    """How the process on this machine ended that a connection runs over."""
 
     code: int | None
     """The exit code; None while the process still runs."""
@@ -35,12 +36,13 @@ class ProcessEnd:
     before_greeting: str = ""
     """What came in place of the agent's greeting: most often the output of a login shell's start-up files."""
     greeted: bool = False
+    """Whether the agent had greeted before."""
     silent: bool = False
-    """Whether we gave up because nothing came any more."""
+    """Whether the connection was given up because nothing came any more."""
 
     @property
     def lines(self) -> str:
-        """What is worth showing of it, without secrets."""
+        """The last lines that it printed, without secrets."""
         lines = [line.rstrip() for line in (self.before_greeting + "\n" + self.errors).splitlines()]
         kept = [line for line in lines if not _NOISE.fullmatch(line)]
         return Redactor().text("\n  ".join(kept[-_LINES:]))
@@ -94,11 +96,11 @@ _AWAY = re.compile(
     r"|i/o timeout|handshake timeout|client\.timeout|deadline exceeded|error dialing backend|no such host",
     re.IGNORECASE,
 )
-"""What docker, podman and kubectl say where it is not the container that is missing, but the way to it."""
+"""What docker, podman and kubectl say where the daemon or the cluster cannot be reached; the container may be fine."""
 
 
 def _client_error(host: Host, end: ProcessEnd) -> HostError:
-    """The container's client started nothing: there is no such container, it does not run, it has no sh."""
+    """The container's client started nothing: the container does not exist, does not run, or has no sh."""
     kind = UnreachableError if _AWAY.search(end.errors) else HostError
     return kind(
         phrase("{host}: {program} starts no program there", host=host.name, program=host.via[0]),
@@ -112,6 +114,7 @@ def _client_error(host: Host, end: ProcessEnd) -> HostError:
 
 
 def _cut_error(host: Host, end: ProcessEnd) -> CutError:
+    """The connection stood, or the agent's program was on its way."""
     code = end.code
     cause: Phrase | str = end.lines
     if _CUT_SHORT.search(end.errors):
@@ -119,6 +122,7 @@ def _cut_error(host: Host, end: ProcessEnd) -> CutError:
     elif end.silent:
         cause = "no sign of life came any more: the host may be asleep, or the network gone"
     elif code is not None and (code < 0 or code > 128) and code != 255:
+        # Ended by a signal: -15 as Popen tells it of this machine's agent, 143 as a shell on the host does.
         number = -code if code < 0 else code - 128
         names = {each.value: each.name for each in signal.Signals}
         cause = phrase("the agent there was ended by {signal}", signal=names.get(number, str(number)))
@@ -132,7 +136,7 @@ def _cut_error(host: Host, end: ProcessEnd) -> CutError:
 
 
 def _ssh_error(host: Host, end: ProcessEnd) -> HostError:
-    """ssh failed before anything ran there; it says why in its own words."""
+    """ssh failed before anything ran on the host."""
     if "HAS CHANGED" in end.errors or "has changed and you have requested strict" in end.errors:
         return _changed_key_error(host, end)
     named = {"host": host.name, "target": _as_ssh_argument(host)}
@@ -147,6 +151,9 @@ def _ssh_error(host: Host, end: ProcessEnd) -> HostError:
 
 
 def _changed_key_error(host: Host, end: ProcessEnd) -> HostError:
+    """ssh prints `REMOTE HOST IDENTIFICATION HAS CHANGED`, the new fingerprint `SHA256:…`, `Offending ED25519 key in
+    FILE:LINE`, and on Debian and Ubuntu the command that removes the old key.
+    """
     shown = re.search(r"SHA256:\S+?(?=\.?\s)", end.errors)
     remove = re.search(r"ssh-keygen -f .*", end.errors)
     listed = re.search(r"Offending .* in (.*)", end.errors)
@@ -177,7 +184,7 @@ def _other_python(host: Host) -> Phrase:
 
 @dataclass(frozen=True, slots=True)
 class _SshCause:
-    """A reason that ssh gives. `pattern` is searched in what it says; the sentences have fields `host` and `target`."""
+    """A reason that ssh gives. `pattern` is searched in its messages; the sentences have fields `host` and `target`."""
 
     pattern: str
     kind: type[HostError]

@@ -1,4 +1,4 @@
-"""A machine or container that trains, as `[hosts.NAME]` or the command line describes it, and what ssh may be given."""
+"""The types of a host, as `[hosts.NAME]` or the command line describes it, and which names ssh may be given."""
 
 from __future__ import annotations
 
@@ -15,26 +15,30 @@ from patcher.remote.slurm import Slurm
 
 Profile: TypeAlias = Literal["standard", "debug", "fast-load"]
 HERE = "here"
-"""The name of this machine; the agent then runs as a child process, without ssh."""
+"""The name of this machine; its agent runs as a child process, without ssh."""
 _V6 = re.compile(r"[0-9A-Fa-f]*:[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*(?:%[A-Za-z0-9_.-]{1,32})?")
+"""An IPv6 address, with a zone if any: `fe80::1%eth0`."""
 _LONGEST = 255
-"""Characters of a user or host: as many as DNS allows for a full name."""
-_NAME = "._-"
-_USER = "._-+@"
+"""The most characters of a user or host: as many as DNS allows for a full name."""
+_NAME_MARKS = "._-"
+_USER_MARKS = "._-+@"
+"""What a host and a user may have besides letters and digits. `me@corp.example` is a user where a domain has users."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kubernetes:
-    """What a Ray cluster of KubeRay is to be made of: `[hosts.NAME.kubernetes]`. Each node is one container."""
+    """The Ray cluster of KubeRay whose manifest is rendered: `[hosts.NAME.kubernetes]`. Each node is one container."""
 
     image: str
     nodes: int = 1
     gpus: int = 8
     """Of each node."""
     cpus: int | None = None
+    """Of each node; None: no limit is written."""
     memory: str | None = None
     """Of each node, as Kubernetes writes it: `512Gi`."""
     shm: str = "64Gi"
+    """Size of /dev/shm of each node."""
     namespace: str | None = None
     claim: str | None = None
     """A PersistentVolumeClaim that all nodes mount at `mount`."""
@@ -42,11 +46,12 @@ class Kubernetes:
     secret: str | None = None
     """A Secret of the cluster whose keys become variables."""
     ray: str | None = None
+    """The version of Ray in the image; None: the manifest does not name it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """What is known of a host before it is asked. Everything but the name may be left out."""
+    """What is known of a host before it is asked. Everything but the name and the target may be left out."""
 
     name: str
     """As the user calls it: a key of `[hosts]`, or what ssh is to be given."""
@@ -92,12 +97,12 @@ class Host:
 
     @property
     def words(self) -> str:
-        """How a command names it: its name, and the options that were needed for it, for a shell."""
+        """How a command for the user's shell names this host: its name, and the options that were given for it."""
         return shlex.join((self.name, *self.reached_by))
 
     @property
     def setup_args(self) -> Mapping[str, Any]:
-        """What a verb of the agent gets that starts programs of the host's environment."""
+        """Arguments of each verb that starts programs of the host's environment (`patcher.remote.agent.setup`)."""
         return {"setup": list(self.setup), "login": not self.here}
 
     @property
@@ -106,7 +111,7 @@ class Host:
         return self.name == HERE
 
     def command(self, *words: str) -> str:
-        """The command that a person would run here to have `words` run there."""
+        """The command for a person's shell on this machine that runs `words` on the host."""
         port = ["-p", str(self.port)] if self.port else []
         inner = (*self.via, *words)
         return shlex.join((*("ssh", *port, self.target), *inner) if self.target else inner)
@@ -121,14 +126,14 @@ class SshTarget:
 
 
 def parse_target(text: str) -> SshTarget:
-    """What `[user@]host[:port]` names. An IPv6 address is in brackets if a port follows: `me@[fe80::1%eth0]:22`.
+    """Parse `[user@]host[:port]`. An IPv6 address is in brackets if a port follows: `me@[fe80::1%eth0]:22`.
 
-    ssh hands the name on to commands of its user's configuration (`ProxyCommand nc %h %p`), where a shell reads it. So
+    ssh passes the name on to commands of the user's configuration (`ProxyCommand nc %h %p`), where a shell reads it. So
     everything that is not plainly a name is refused: `-oProxyCommand=x`, `host;id`, `$(id)`. Raises UsageError.
     """
     user, at, rest = text.rpartition("@")
     if at:
-        _check(text, user, _USER)
+        _check(text, user, _USER_MARKS)
     host, port = rest, ""
     if rest.startswith("["):
         host, bracket, after = rest[1:].partition("]")
@@ -139,7 +144,7 @@ def parse_target(text: str) -> SshTarget:
             raise _wrong(text, phrase("a port is a number from 1 to 65535"))
     elif not _V6.fullmatch(rest):
         host, colon, port = rest.partition(":")
-        _check(text, host, _NAME)
+        _check(text, host, _NAME_MARKS)
         if colon and not port:
             raise _wrong(text, phrase("a port is a number from 1 to 65535"))
     if port and not (port.isascii() and port.isdigit() and len(port) <= 5 and 0 < int(port) < 65536):
@@ -148,6 +153,7 @@ def parse_target(text: str) -> SshTarget:
 
 
 def _check(text: str, part: str, marks: str) -> None:
+    """Raise UsageError unless the user or host `part` of `text` is a name of letters, digits and `marks`."""
     if not part:
         raise _wrong(text, phrase("it is empty, or a part of it is"))
     if part.startswith("-"):
@@ -162,6 +168,7 @@ def _check(text: str, part: str, marks: str) -> None:
 
 
 def _is_word(letter: str) -> bool:
+    """Whether it is a letter, a digit or a combining mark of any script: `gpu-机器` is an alias that people use."""
     return unicodedata.category(letter) in ("Lu", "Ll", "Lt", "Lm", "Lo", "Nd", "Mn", "Mc")
 
 

@@ -1,4 +1,7 @@
-"""What the tables `[hosts.NAME]` of uky-patch.toml may hold. All mistakes are noted at once; nothing is guessed."""
+"""What the tables `[hosts.NAME]` of uky-patch.toml may hold. All mistakes are noted at once, each with its key.
+
+A function whose name begins with `_is` or `_lies` is a rule for one value: it raises ValueError with a phrase.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +24,11 @@ from patcher.tables.shapes import Field, Matching, Mistakes, Shape, choice, mapp
 from patcher.worktree import places
 
 TEXTS = ("python", "data", "models", "output")
+"""Keys that hold any text on one line: paths there, most of them."""
 _ASSIGNED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(\S*)")
+"""An assignment in a line for a shell: `export NCCL_DEBUG=INFO`."""
 _ANY_HOME = "/\N{REPLACEMENT CHARACTER}/\N{REPLACEMENT CHARACTER}"
-"""Stands for the home on the host, which is not known here."""
+"""Stands for the home on the host, which is not known here: a path that no user has."""
 
 
 def check_hosts(mistakes: Mistakes, path: KeyPath, hosts: object) -> None:
@@ -63,7 +68,7 @@ def _is_path(value: str) -> None:
 
 
 def _hold(work: Callable[[], object]) -> None:
-    """Raise what `work` refuses as what a rule raises."""
+    """Call `work`, and raise its UkyError or Refusal as the ValueError of a rule."""
     try:
         work()
     except UkyError as error:
@@ -73,7 +78,7 @@ def _hold(work: Callable[[], object]) -> None:
 
 
 def _is_line(value: str) -> None:
-    """It goes into shell scripts and into messages, of which a line is one thing."""
+    """The value goes into shell scripts and messages, where a line break would begin another command or message."""
     if any(ord(letter) < 32 or ord(letter) == 127 for letter in value):
         raise ValueError(phrase("must have no line break and no other control character"))
 
@@ -90,7 +95,7 @@ def _lies_in_tree(script: str) -> None:
 
 
 def _is_open(name: str, value: str) -> None:
-    """What is written into files on the host can hold no secret; `${HF_TOKEN}` names a variable that does."""
+    """Refuse a secret, as the value is written into files on the host. `${HF_TOKEN}` only names the variable of one."""
     secret = is_secret(name) and value.strip() and not value.startswith(("${", "$("))
     if secret or is_secret_value(value):
         why = "{name} looks like a secret, and would be written into a file; name a variable in secrets, and use that"

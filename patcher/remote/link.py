@@ -1,4 +1,7 @@
-"""The connection to a host with its tree's folder open. After a cut both are opened anew, with the lock if any."""
+"""The connection of one command to a host, with the tree's folder open on it, and the tree's lock if it needs that.
+
+After a cut all three are opened anew (`HostLink.reconnect`).
+"""
 
 from __future__ import annotations
 
@@ -20,13 +23,18 @@ if TYPE_CHECKING:
     from patcher.remote.survey import TreeFolder
 
 
+_PATIENCE = 2.0
+"""Seconds that the end of a command waits for a login that nobody needs any more. A guess."""
+
+
 class HostLink:
     """One host, and the connection that is open to it now. Nothing is opened before `connect` or `open`."""
 
     def __init__(self, host: Host, folder_name: str, purpose: str | None = None) -> None:
-        """`folder_name`: what the folder is called in the home, where the host names no path.
+        """`folder_name` is what the tree's folder is called in the home on the host, unless the host names a path.
 
-        With a `purpose` the tree is locked for as long as a connection lasts.
+        With a `purpose`, such as "migrate", the tree is locked for as long as a connection lasts; others who want it
+        are shown that word.
         """
         self.host = host
         self.folder_name = folder_name
@@ -38,25 +46,25 @@ class HostLink:
 
     @property
     def connection(self) -> Connection:
-        """The connection that is open now."""
+        """The connection that is open now; a mistake to ask for before `connect`."""
         assert self._connection is not None
         return self._connection
 
     def begin(self) -> None:
-        """Begin to connect while the caller does other work; the next `connect` waits for it, and tells what failed.
+        """Begin to connect in a thread; the next `connect` waits for that, and raises what it has raised.
 
-        A login takes ssh some 0.2 s, in which it only waits for the other side.
+        Worth it because ssh waits some 0.2 s for the other side at a login, in which the caller can do other work.
         """
         self.close()
         self._opening = _Opening(self.host)
 
     def connect(self) -> None:
-        """Close the connection that there was, and open one, unless one was begun.
+        """Open a connection in place of the present one, or take the one that `begin` has begun.
 
         Raises what `patcher.remote.connection.connect` raises.
         """
         if self._opening is not None:
-            self._opening.wait()
+            self._opening.wait()  # Interrupted here, it still stands in `_opening`, and `close` ends it.
             opening, self._opening = self._opening, None
             self._connection = self._stack.enter_context(opening.opened())
             return
@@ -82,18 +90,18 @@ class HostLink:
 
     @contextmanager
     def locked(self, purpose: str) -> Iterator[None]:
-        """Lock the tree for a while on the connection that is open."""
+        """Lock the tree on the connection that is open, until the block ends; after an error, until that closes."""
         open_tree_folder(self.connection, self.folder_name, purpose)
         yield
         open_tree_folder(self.connection, self.folder_name, None)
 
     def note_tree_received(self) -> None:
-        """From now on a tree is in the folder."""
+        """Take down that a migration has put a tree into the folder, without asking the host again."""
         assert self._folder is not None
         self._folder = replace(self._folder, exists=True, empty=False, manifest=True)
 
     def require_tree(self, *, migrated: bool = False) -> None:
-        """Raise UsageError if no tree is in the folder yet; with `migrated` if no migration has brought it there."""
+        """Raise UsageError if there is no tree in the folder; with `migrated`, if no migration brought one there."""
         if self._folder is None or not (self._folder.manifest if migrated else self._folder.tree):
             raise UsageError(
                 phrase("{host}: the tree is not there yet", host=self.host.name),
@@ -101,7 +109,7 @@ class HostLink:
             )
 
     def close(self) -> None:
-        """Close the connection, which gives the lock back."""
+        """Close the connection, which releases the lock."""
         opening, self._opening = self._opening, None
         if opening is not None:
             opening.abandon()
@@ -110,7 +118,7 @@ class HostLink:
 
 
 class _Opening:
-    """A connection that a thread opens, so that the command can go on meanwhile."""
+    """A connection that a thread opens while the command goes on."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -127,16 +135,16 @@ class _Opening:
             self._connection = self._stack.enter_context(connect(self._host))
         except BaseException as error:
             self._error = error
-        if self._abandoned.is_set():
+        if self._abandoned.is_set():  # `abandon` may have stopped waiting, so nobody else closes it.
             self._stack.close()
 
     def wait(self) -> None:
-        """Until the connection is open, or has failed."""
+        """Wait until the connection is open, or has failed."""
         self._thread.join()
 
     @contextmanager
     def opened(self) -> Iterator[Connection]:
-        """The connection that is open; closed at the end. Raises what `connect` raised."""
+        """The open connection; it is closed at the end. Raises what `connect` has raised in the thread."""
         with self._stack:
             if self._error is not None:
                 raise self._error
@@ -144,20 +152,16 @@ class _Opening:
             yield self._connection
 
     def abandon(self) -> None:
-        """Close the connection. A login that takes longer is left to itself, and closed when it is there."""
+        """Close the connection. Where the login takes longer than `_PATIENCE`, its thread closes it afterwards."""
         self._abandoned.set()
         self._thread.join(_PATIENCE)
         if not self._thread.is_alive():
             self._stack.close()
 
 
-_PATIENCE = 2.0
-"""Seconds that the end of a command waits for a login that nobody needs any more. A guess."""
-
-
 @contextmanager
 def linked(host: Host, root: Path, purpose: str | None = None) -> Iterator[HostLink]:
-    """A link to the tree that is at `root` here; on this machine to that very folder."""
+    """A link to a host's copy of the tree at `root` here; for this machine, to that tree itself. Closed at the end."""
     link = HostLink(replace(host, path=str(root)) if host.here else host, root.name, purpose)
     try:
         yield link

@@ -1,4 +1,4 @@
-"""What `[hosts.NAME]` says of a host whose jobs Slurm starts, and the options of sbatch and srun that this comes to.
+"""A host whose jobs Slurm starts: what its table says, as options of sbatch and srun, and what Slurm says of a job.
 
 `ssh` leads to the login node, and the tree lies on storage that the compute nodes share.
 """
@@ -20,10 +20,11 @@ _OF_JOBS = (
     *("requeue", "no-requeue", "get-user-env", "ignore-pbs", "kill-on-invalid-dep", "wait-all-nodes", "batch"),
     *("begin", "deadline", "dependency", "hold", "mail-type", "mail-user", "signal", "time-min"),
 )
-"""Options of sbatch that a check goes without: srun has no such one, or they are about a job's time."""
+"""Options of sbatch that a check goes without: srun does not know them, or they are about the time of a whole job."""
 _GPUS = re.compile(r"gpu(?::[\w.-]+)*?(?::(?P<count>\d+))?(?:\(.*\))?")
 """A part of `gres` that is GPUs: `gpu`, `gpu:8`, `gpu:h100:8`, `gpu:h100:4(S:0-1)`."""
 _PER_NODE = re.compile(r"--gpus-per-node=(?:[\w.-]+:)?(\d+)")
+"""`--gpus-per-node=8`, `--gpus-per-node=h100:8`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class Slurm:
 
     @property
     def check_options(self) -> tuple[str, ...]:
-        """Those of them for srun that say on what kind of node a check runs, and for whose account."""
+        """Options for srun, by which a check runs on the same kind of node and for the same account as a job."""
         return (*self._node, *(option for option in self.sbatch if option[2:].partition("=")[0] not in _OF_JOBS))
 
     @property
@@ -58,12 +59,12 @@ class Slurm:
 
     @property
     def command(self) -> str:
-        """How a person submits a script with the same options, but for the script: `sbatch --nodes=2 …`."""
+        """The command with the same options for a person's shell, `sbatch --nodes=2 …`; a script is to follow."""
         return shlex.join(("sbatch", *self.options))
 
     @property
     def gpus_per_node(self) -> int | None:
-        """As `gres`, or `--gpus-per-node` among the options, asks for; None where neither does."""
+        """The GPUs of each node that `gres` or an option `--gpus-per-node` asks for; None where neither does."""
         found = [_GPUS.fullmatch(part.strip()) for part in (self.gres or "").split(",")]
         counts = [int(part["count"] or 1) for part in found if part is not None]
         counts += [int(part[1]) for part in map(_PER_NODE.fullmatch, self.sbatch) if part is not None]
@@ -71,7 +72,7 @@ class Slurm:
 
 
 def slurm_of(table: Mapping[str, Any]) -> Slurm | None:
-    """What a checked table says."""
+    """What the table `[hosts.NAME]` says, which `host_table` has checked; None for a host without Slurm."""
     if table.get("scheduler") is None:
         return None
     given = {key: table[key] for key in KEYS if key in table}
@@ -80,7 +81,7 @@ def slurm_of(table: Mapping[str, Any]) -> Slurm | None:
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """What Slurm says of a job, in its own words; empty where it says nothing any more."""
+    """What Slurm says of a job, in its own words; a text is empty where it says nothing, or nothing any more."""
 
     id: str
     state: str = ""
@@ -92,11 +93,11 @@ class Queue:
     """Of its time: `2-00:00:00`."""
     restarts: int = 0
     away: str = ""
-    """What stood in the way of asking."""
+    """Why Slurm could not be asked, where that is so."""
 
     @property
     def sentence(self) -> Phrase:
-        """That the job waits, and why; that it does so no more."""
+        """That the job waits and why, that it has started, or that Slurm does not answer."""
         if self.away:
             return phrase("Slurm does not answer about job {id}: {why}", id=self.id, why=self.away)
         if not self.waits:
@@ -128,6 +129,6 @@ class Queue:
 
 
 def queue_of(fields: Mapping[str, Any]) -> Queue:
-    """The agent's answer, typed."""
+    """The queue that the agent's `slurm.ask` gives, typed."""
     words = {name: str(fields.get(name, "")) for name in ("id", "state", "reason", "nodes", "limit", "away")}
     return Queue(**words, restarts=int(fields.get("restarts", 0)))

@@ -1,4 +1,4 @@
-"""The keys of `[hosts.NAME]` that say what its jobs ask of Slurm."""
+"""The keys of `[hosts.NAME]` that say what its jobs ask of Slurm, and the rules for their values."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ from patcher.tables.mistakes import KeyPath
 from patcher.tables.shapes import Field, Matching, Mistakes, choice, text, texts, whole
 
 _MOST_NODES = 4096
+"""The most nodes of a job. A guess, which only catches a slip of the finger."""
 _OURS = (
     *("output", "error", "input", "wrap", "array", "export", "export-file", "chdir", "wait", "test-only", "parsable"),
     *("job-name", "clusters"),
 )
-"""Options of sbatch that decide what uky-patch itself has to know: where a log is, and which job it is."""
+"""Options of sbatch that uky-patch gives itself, or that change what it has to know: where the log is, which job it
+is, and when sbatch returns."""
 
 
 def _is_option(value: str) -> None:
+    """sbatch takes any unambiguous beginning of a long option, so `--out=x` is refused as `--output=x` is."""
     found = re.fullmatch(r"--([a-z][a-z0-9-]*)(=[^\x00-\x1f\x7f]+)?", value)
     if found is None:
         raise ValueError(phrase("{value!r} is no option such as --qos=high", value=value))
@@ -51,7 +54,7 @@ FIELDS: Mapping[str, Field] = {
 
 
 def check_slurm(mistakes: Mistakes, path: KeyPath, table: Mapping[str, Any]) -> None:
-    """Note the keys that mean nothing without `scheduler`."""
+    """Note the keys that mean nothing without `scheduler = "slurm"`."""
     if "scheduler" not in table:
         for key in (*KEYS, "sbatch"):
             if key in table:

@@ -1,4 +1,4 @@
-"""The sources of a package that is installed on a host, laid out here as they are there, and kept."""
+"""The sources of a package that is installed on a host: fetched, laid out in a folder here, and kept in the cache."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ from patcher.remote.connection import Connection
 from patcher.worktree.json_text import parse_json
 
 _KEPT = 3
-"""Layouts of one package on one host that are kept: an editable install changes often."""
+"""How many states of one package on one host are kept. A guess: an editable install changes often."""
 _SUFFIXES = (".py", ".so", ".pyd")
 
 
 def package_sources(connection: Connection, package: str) -> Path | None:
-    """A folder here that looks like the package's folder `package` there; None where it cannot be read.
+    """A folder here with the sources of the package whose folder on the host is `package`; None where it has none.
 
-    Compiled modules are empty files. Raises CutError, and ReleaseError where the cache cannot be written to.
+    Compiled modules are empty files in it. Nothing is sent where the newest state that is kept is the host's.
+
+    Raises CutError, and ReleaseError where the cache cannot be written to or the package is too large.
     """
     place = PurePosixPath(package)
     whose = f"{connection.host.target}\n{connection.host.port}\n{package}"
@@ -39,7 +41,7 @@ def package_sources(connection: Connection, package: str) -> Path | None:
     if known is not None and stamp == known.name:
         return known / place.name
     if len(stamp) != 64 or not stamp.isalnum():
-        return None
+        return None  # It is no SHA-256, and would become the name of a folder here.
     try:
         folder = build(shelf / stamp, lambda made: _lay_out(made / place.name, answer.body), lambda *_: None)
     except (zlib.error, ValueError, TypeError):
@@ -60,7 +62,10 @@ def _layouts(shelf: Path) -> list[Path]:
 
 
 def _lay_out(package: Path, packed: bytes) -> None:
-    """Write the files. What a host sends is not trusted: only names below the package, only sources."""
+    """Write the files of an answer (`patcher.remote.agent.sources.sources` describes its body) into `package`.
+
+    A host is not trusted: only sources below the package are written, and no more than `MOST_BYTES` are unpacked.
+    """
     unpacking = zlib.decompressobj()
     content = unpacking.decompress(packed, MOST_BYTES)
     if unpacking.unconsumed_tail:

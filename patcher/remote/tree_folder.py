@@ -1,4 +1,8 @@
-"""Open the folder for the tree on a host, and lock it against a second command that writes there."""
+"""Open the folder for the tree on a host, and lock it against a second command that writes there.
+
+The lock is held by the agent. Where the command that it works for was killed on this machine, the agent needs a while
+to notice. The lock's note names the process of that command, so the next one here can tell that waiting is worth it.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,8 @@ def open_tree_folder(connection: Connection, folder_name: str, purpose: str | No
 
     Raises:
         UsageError: the path cannot hold a tree.
-        RefusedError: of kind `locked`: another migration is under way; `unwritable`, `unlockable`: as they say.
+        RefusedError: of kind `locked`: another migration is under way; `unwritable`: the folder cannot be written to;
+            `unlockable`: its file system has no locks.
         CutError: the connection ended.
     """
     owner: dict[str, Any] = {}
@@ -60,12 +65,12 @@ def _user() -> str:
 
 
 def _client() -> Mapping[str, Any]:
-    """This process, so that a later one on this machine can tell that it has ended."""
+    """This process, for the lock's note: a later one on this machine can then tell whether it has ended."""
     return {"space": _space(), "pid": os.getpid()}
 
 
 def _space() -> str:
-    """What a process number is unique in; empty where that is unknown."""
+    """Names what a process number is unique in: a start of a kernel, and a PID namespace. Empty where unknown."""
     with contextlib.suppress(OSError):
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
@@ -73,7 +78,7 @@ def _space() -> str:
 
 
 def _is_orphan(owner: Mapping[str, Any]) -> bool:
-    """Whether the lock is held for a process of this machine that has ended: its agent will end too."""
+    """Whether the lock is held for a process of this machine that has ended, so that its agent will end too."""
     client = owner.get("client")
     if not isinstance(client, dict) or not client.get("space") or client.get("space") != _space():
         return False

@@ -17,8 +17,8 @@ from patcher.i18n.codec import decode
 from patcher.messages import english
 from patcher.packages.environment import verl_tree
 from patcher.tree.source import sha256_of
-from patcher.worktree.path_guard import FOLDER
-from patcher.worktree.storage import Account
+from patcher.worktree.account import Account
+from patcher.worktree.layout import FOLDER
 
 if TYPE_CHECKING:
     from patcher.session.session import Session

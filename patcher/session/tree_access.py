@@ -14,7 +14,7 @@ from patcher.tree.errors import from_refusal
 
 if TYPE_CHECKING:
     from patcher.tree import Tree
-    from patcher.worktree.transaction import Reading
+    from patcher.worktree.reading import Reading
     from patcher.worktree.tree_lock import Owner
 
 T = TypeVar("T")

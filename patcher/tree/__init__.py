@@ -1,4 +1,4 @@
-"""A verl tree on the disk here: finding it, reading its files as text, and changing it through `patcher.worktree`."""
+"""A verl tree on this machine: finding it, reading its files as text, and changing it through `patcher.worktree`."""
 
 from patcher.tree.source import Source
 from patcher.tree.tree import Tree

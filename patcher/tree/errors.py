@@ -1,4 +1,4 @@
-"""What the operating system or the engine of `patcher.worktree` refused, as the error that people read."""
+"""Errors of the operating system and refusals of `patcher.worktree` as `TreeError`, which people read."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from patcher.worktree.os_errors import cause_and_advice
 
 
 def tree_error(error: OSError, title: Phrase) -> TreeError:
-    """The error for what could not be done (`title`): where and why, and what to do next."""
+    """The error with this title, which says what could not be done, and the cause and advice for `error`."""
     cause, advice = cause_and_advice(error)
     return TreeError(title, cause=decode(cause), advice=decode(advice))
 
 
 def from_refusal(refusal: Refusal) -> TreeError:
-    """The error that says what the refusal says."""
+    """The error with the texts of the refusal."""
     return TreeError(decode(refusal.title), cause=decode(refusal.cause), advice=decode(refusal.advice))
 
 
 @contextlib.contextmanager
 def tree_errors() -> Iterator[None]:
-    """Raise the engine's refusals as TreeError."""
+    """Raise refusals of the engine as TreeError."""
     try:
         yield
     except Refusal as refusal:

@@ -1,4 +1,4 @@
-"""A file's bytes, and its text without loss: BOM, PEP 263 encoding and newlines come back as they were."""
+"""A file's bytes as text and back without loss: BOM, encoding (PEP 263) and line ends stay as they are."""
 
 from __future__ import annotations
 
@@ -12,22 +12,24 @@ from patcher.worktree.hashing import ABSENT
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file as it was read. `mode` holds the permission bits."""
+    """A file as it was read."""
 
     path: str
+    """Below the tree's root, with forward slashes."""
     content: bytes
     sha256: str
     mode: int
+    """The permission bits."""
 
 
 def sha256_of(source: Source | None) -> str:
-    """The digest of a file as it was read; ABSENT where there was none."""
+    """The SHA-256 of a file; ABSENT for None, a file that does not exist."""
     return ABSENT if source is None else source.sha256
 
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """How a file's text becomes its bytes."""
+    """How a file's text is encoded."""
 
     encoding: str = "utf-8"
     bom: bool = False
@@ -35,16 +37,17 @@ class Codec:
 
 @dataclass(frozen=True, slots=True)
 class Undecodable:
-    """The bytes are no text in the encoding that the file declares. `line` counts from 1."""
+    """Why the bytes are no text in the file's encoding, and in which line, counted from 1."""
 
     line: int
     message: str
 
 
 def decode(source: Source) -> tuple[str, Codec] | Undecodable:
-    """The text and how to turn it back; newlines are left as they are.
+    """The text of a file, with its line ends, and the codec to encode it again.
 
-    A PEP 263 cookie counts in Python files alone; every other file is UTF-8.
+    Python files may declare an encoding (`# coding: latin-1`, PEP 263); all others are UTF-8. A text that does not
+    encode to the same bytes again counts as undecodable.
     """
     content = source.content
     codec = Codec()
@@ -62,18 +65,16 @@ def decode(source: Source) -> tuple[str, Codec] | Undecodable:
         return Undecodable(body.count(b"\n", 0, error.start) + 1, f"{error.reason} ({error.encoding})")
     except (LookupError, UnicodeError) as error:
         return Undecodable(1, str(error))
-    return (
-        (text, codec)
-        if codec.encoding == "utf-8" or _comes_back(text, codec, content)
-        else Undecodable(1, f"{codec.encoding} does not give the same bytes back")
-    )
+    if codec.encoding != "utf-8" and not _comes_back(text, codec, content):
+        return Undecodable(1, f"{codec.encoding} does not give the same bytes back")
+    return text, codec
 
 
 def encode(text: str, codec: Codec, path: str = "") -> bytes:
-    """The bytes of `text`.
+    """The bytes of `text`. `path` is for the error message.
 
     Raises:
-        TreeError: the encoding lacks a character of it.
+        TreeError: the encoding has no such character.
     """
     try:
         return _encoded(text, codec)

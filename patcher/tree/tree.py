@@ -1,4 +1,4 @@
-"""A verl tree on the disk: finding it, reading it, changing it."""
+"""`Tree`: a verl tree on this machine. Its methods raise TreeError where `patcher.worktree` raises Refusal."""
 
 from __future__ import annotations
 
@@ -16,16 +16,18 @@ from patcher.i18n.codec import decode
 from patcher.messages import Refusal
 from patcher.tree.errors import tree_error, tree_errors
 from patcher.tree.source import Source, sha256_of
-from patcher.worktree import backup, disk, transaction, verl_tree
+from patcher.worktree import backup, disk, reading, transaction, verl_tree
+from patcher.worktree.account import account
 from patcher.worktree.hashing import ABSENT, digest_of
 from patcher.worktree.ledger import Ledger, PatchedFile
 from patcher.worktree.path_guard import parts, resolve
-from patcher.worktree.storage import Storage, account
-from patcher.worktree.transaction import Reading, Transaction
+from patcher.worktree.reading import Reading
+from patcher.worktree.storage import Storage
+from patcher.worktree.transaction import Transaction
 from patcher.worktree.tree_lock import OnWait, Owner
 
 State: TypeAlias = Literal["as-applied", "original", "tampered", "missing"]
-"""A file against the ledger: what was written, what was there before, neither, or gone."""
+"""A file compared with the ledger: as the records made it, as it was before them, something else, or not there."""
 
 
 def _wait_silently(owner: Owner | None) -> None:
@@ -34,16 +36,17 @@ def _wait_silently(owner: Owner | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """A folder that holds `verl/`. `root` is its real path."""
+    """A folder with the package `verl` in it."""
 
     root: Path
+    """Its real path."""
 
     @classmethod
     def open(cls, root: Path) -> Tree:
         """The tree at `root`.
 
         Raises:
-            UsageError: `root` holds no `verl/`.
+            UsageError: there is none.
         """
         try:
             return cls(verl_tree.root_of(root))
@@ -53,7 +56,7 @@ class Tree:
 
     @classmethod
     def find(cls, start: Path) -> Tree:
-        """The tree that `start` lies in: the nearest folder upwards that holds `verl/`.
+        """The tree that `start` lies in: the nearest folder upwards that is the root of one.
 
         Raises:
             UsageError: there is none.
@@ -73,31 +76,32 @@ class Tree:
 
     @property
     def package(self) -> str:
-        """The import name of the package: `verl`, unless the fork's uky-patch.toml gives another."""
+        """The import name of the package: `verl`, unless the fork's uky-patch.toml names another."""
         return verl_tree.package_of(self.root)
 
     @property
     def storage(self) -> Storage:
+        """The tool's folder in it, `.uky-patch`."""
         return Storage(self.root)
 
     def nested(self) -> tuple[str, ...]:
-        """Folders in the root that are verl trees of their own: a checkout within a checkout, by mistake or not."""
+        """The names of folders in the root that are verl trees of their own: a checkout within the checkout."""
         return verl_tree.inner(self.root)
 
     def resolve(self, path: str) -> Path:
-        """The real place of a path below the root, symlinks inside the tree followed.
+        """The real path of a path below the root; symlinks inside the tree are followed.
 
         Raises:
-            TreeError: the path is malformed, leads out of the tree, or into `.git` or the tool's own folder.
+            TreeError: the path is malformed, leads out of the tree, or into `.git` or `.uky-patch`.
         """
         with tree_errors():
             return resolve(self.root, path)
 
     def read(self, path: str) -> Source | None:
-        """A file by its path below the root; None when there is none. A symlink inside the tree is followed.
+        """The file at a path below the root; None if there is none. Symlinks inside the tree are followed.
 
         Raises:
-            TreeError: the path leads out of the tree, or what is there is no file or may not be read.
+            TreeError: the path leads out of the tree, or it is no regular file, or cannot be read.
         """
         place = self.resolve(path)
         try:
@@ -109,33 +113,35 @@ class Tree:
         return Source(path, content, digest_of(content), stat.S_IMODE(found.st_mode))
 
     def ledger(self) -> Ledger:
-        """The ledger as it holds, without a lock; an empty one when nothing is applied.
+        """The ledger, read without a lock and completed from the notes; an empty one if nothing is applied.
 
         Raises:
-            TreeError: it is lost with all that is known of the pre-images, or written by a newer version.
+            TreeError: it is lost and no note is left; or it was written by a newer version.
         """
         with tree_errors():
             return account(self.storage).ledger
 
     def pre_image(self, sha256: str) -> bytes:
-        """The bytes of a patched file before the first record, by their digest in the ledger; verified.
+        """The bytes that a patched file had before the first record, by their SHA-256; verified.
 
         Raises:
-            TreeError: missing or damaged.
+            TreeError: they are missing or damaged.
         """
         with tree_errors():
             return self.storage.pre_image(sha256)
 
     def original(self, entry: PatchedFile) -> bytes | None:
-        """What a file of the ledger was before the first record, as `pre_image`; None where it was not there.
+        """As `pre_image`, for a file of the ledger; None if a record has created it.
 
         Raises:
-            TreeError: missing or damaged.
+            TreeError: they are missing or damaged.
         """
         return None if entry.original == ABSENT else self.pre_image(entry.original)
 
     def keep(self, path: str, content: bytes) -> str:
-        """Lay by what a file holds now, before it is replaced; see `patcher.worktree.backup`. Returns where.
+        """Keep a copy of `content`, which the file at `path` has now, before it is replaced.
+
+        Returns the copy's path below the root; see `patcher.worktree.backup`.
 
         Raises:
             TreeError: it cannot be written.
@@ -149,7 +155,9 @@ class Tree:
             raise tree_error(error, title) from error
 
     def keep_release(self, ledger: Ledger, release: str) -> str:
-        """Keep `ledger` and its pre-images, of another verl version; see `patcher.worktree.storage`. Returns where.
+        """Keep copies of `ledger` and its pre-images, before files of another verl replace them.
+
+        Returns the path of their folder below the root; see `Storage.keep_release`.
 
         Raises:
             TreeError: they cannot be written.
@@ -158,7 +166,7 @@ class Tree:
             return self.storage.keep_release(ledger, release)
 
     def state(self, ledger: Ledger) -> dict[str, State]:
-        """Each file that the ledger names against what is there now.
+        """The state of each file that the ledger names, by path.
 
         Raises:
             TreeError: a path of the ledger leads out of the tree, or may not be read.
@@ -179,7 +187,7 @@ class Tree:
     def transaction(
         self, purpose: str, *, wait: float = 0.0, on_wait: OnWait = _wait_silently
     ) -> Iterator[Transaction]:
-        """Be the only writer; see `patcher.worktree.transaction`. `wait` is in seconds.
+        """Be the only writer; see `patcher.worktree.transaction`. `wait`: seconds to wait for the lock.
 
         Raises:
             TreeError: as `patcher.worktree.transaction.transaction` and `Transaction.commit` raise Refusal.
@@ -189,14 +197,14 @@ class Tree:
 
     @contextlib.contextmanager
     def reading(self, *, wait: float = 30.0, on_wait: OnWait = _wait_silently) -> Iterator[Reading]:
-        """Hold off writers while looking; see `patcher.worktree.transaction`. `wait` is in seconds.
+        """Hold off writers while reading; see `patcher.worktree.reading`. `wait`: seconds to wait for the lock.
 
         Raises:
-            TreeError: as `patcher.worktree.transaction.reading` raises Refusal.
+            TreeError: as `patcher.worktree.reading.reading` raises Refusal.
         """
-        with tree_errors(), transaction.reading(self.storage, wait=wait, on_wait=on_wait) as found:
+        with tree_errors(), reading.reading(self.storage, wait=wait, on_wait=on_wait) as found:
             yield found
 
     def text_files(self) -> Iterator[verl_tree.Found]:
-        """The source, script and settings files that may hold marked lines."""
+        """The source, script and settings files, in which records may have marked lines."""
         return verl_tree.files(self.root, verl_tree.TEXT)

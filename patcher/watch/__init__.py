@@ -1,1 +1,1 @@
-"""A job that runs, watched: its phases against the clock, and what is looked at where it stands still."""
+"""`uky-patch watch`: follow a run that is alive, and report when it stalls, with the stacks of its processes."""

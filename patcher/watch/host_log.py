@@ -1,4 +1,4 @@
-"""Follow the log of a job on a host over the one connection, in slices, so that other things can be asked between."""
+"""The log of a job on a host, read over one connection in time slices, so that other requests fit in between."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from patcher.errors import HostError
 from patcher.jobs.control import tail
 from patcher.jobs.follow_log import JobListener, LastingConnection, LogReader
-from patcher.watch.run_state import End, RunState, Source, open_end
+from patcher.watch.run_state import DIAGNOSED_BYTES, LAST_LINES, End, RunState, Source, open_end
 
 if TYPE_CHECKING:
     from patcher.jobs.job import Job, Verdict
@@ -19,14 +19,9 @@ if TYPE_CHECKING:
     from patcher.remote.connection import Connection
     from patcher.remote.host import Host
 
-LARGEST = 64 << 20
-"""Bytes of the end of a log that are fetched to be diagnosed: some six seconds over a line of 100 Mbit/s."""
-LAST = 40
-"""Lines of the end that are taken for its last words; as many as `diagnose` keeps of a log's end."""
-
 
 class HostLog(Source):
-    """The log of a job of ours on a host; a `run_state.Source`. A cut connection is opened anew."""
+    """The log of a job on a host, as a `run_state.Source`. If the connection breaks, it is opened again."""
 
     def __init__(self, host: Host, job: Job, lasting: LastingConnection) -> None:
         self.name = job.log
@@ -46,7 +41,7 @@ class HostLog(Source):
         self._synchronised(self._reading.verdict())
         wrote = self._reading.wrote
         last = self.now() if wrote is None else wrote
-        for text in self._lasting.do(lambda link: tail(link, self._job.id, LAST))[0].splitlines():
+        for text in self._lasting.do(lambda link: tail(link, self._job.id, LAST_LINES))[0].splitlines():
             state.take_text(text, last)
         state.begun = min(self.now(), last)
 
@@ -64,7 +59,7 @@ class HostLog(Source):
 
     def content(self) -> list[tuple[str, BinaryIO]]:
         pieces: list[bytes] = []
-        offset = max(0, self._job.size - LARGEST)
+        offset = max(0, self._job.size - DIAGNOSED_BYTES)
 
         def take(_: Mapping[str, Any], body: bytes) -> None:
             pieces.append(body)

@@ -1,6 +1,6 @@
-"""Follow a log on this machine as it grows: also one that is not there yet, is rotated, or cut short.
+"""Follow a log on this machine as it grows, even if it does not exist yet, is rotated, or is truncated.
 
-Of what is there already only the lines that matter are read; their own time stamps say when they were written.
+Of what the log already has, only lines that matter are read. Their own times say when they were written.
 """
 
 from __future__ import annotations
@@ -19,20 +19,21 @@ from patcher.logs.labels import time_of
 from patcher.logs.lines import Line, Lines, strip_prefix
 from patcher.logs.milestones import FIRST_SEEN, LAST_SEEN
 from patcher.remote.agent.resources import mount
-from patcher.watch.run_state import End, RunState, open_end
+from patcher.watch.run_state import DIAGNOSED_BYTES, LAST_LINES, End, RunState, open_end
 from patcher.worktree.files import open_binary
 
 REACH = 1 << 16
-"""Bytes before a line in which a time is looked for."""
+"""Bytes before a line in which a time is searched."""
 _HALF_HOUR = 1800.0
-"""Seconds: the offsets of time zones are multiples of it, as those of India and Newfoundland."""
+"""Seconds. The offsets of time zones are multiples of it, as those of India and Newfoundland show."""
 _NEAR = 60.0
-"""Seconds by which the last time stamp and the last write may differ beyond whole half hours: a run says something
-about once a minute."""
+"""Seconds by which the last time in the log and the file's last change may differ, apart from whole half hours. A
+guess: a run prints something about once a minute."""
 
 
 class Stamps:
-    """The times that loggers have put before their lines, as seconds since 1970. `wrote`: when the file last grew."""
+    """The times that loggers put before the lines of a log, as seconds since 1970. `wrote`: when the file last
+    changed."""
 
     def __init__(self, log: BinaryIO, wrote: float) -> None:
         self._log = log
@@ -44,7 +45,7 @@ class Stamps:
         self.first = None if first is None else first + self._shift
 
     def at(self, offset: int) -> float | None:
-        """The last time stamp before the byte at `offset`; None where none is near."""
+        """The last time before the byte at `offset`; None where none is near."""
         found = self._found(offset + 1, last=True)
         return None if found is None else min(found + self._shift, self._wrote)
 
@@ -55,7 +56,8 @@ class Stamps:
         return next((stamp for stamp in stamps if stamp is not None), None)
 
     def _time(self, line: str) -> float | None:
-        """The time that a line tells; one without a year is of the year before where it were in the future else."""
+        """The time on a line. A time without a year belongs to the year before if it would otherwise be in the
+        future."""
         line = strip_prefix(line).text
         year = time.localtime(self._wrote).tm_year
         found = time_of(line, year)
@@ -63,33 +65,35 @@ class Stamps:
 
 
 def _shift(last: float, wrote: float) -> float:
-    """What a clock of another time zone is off by: whole half hours between the last time stamp and the last write."""
+    """The offset of a log's clock from ours, in whole half hours; 0 unless the log's last time fits the file's last
+    change."""
     whole = round((wrote - last) / _HALF_HOUR) * _HALF_HOUR
     return whole if whole and abs(wrote - last - whole) < _NEAR and abs(whole) <= 14 * 3600 else 0.0
 
 
 NAP = 0.25
-"""Seconds between looks for more of the log."""
+"""Seconds between looks for new text in the log."""
 CHUNK = 1 << 20
 """Bytes that are read at once, to bound the memory."""
 LAST = 1 << 16
-"""Bytes from the log's end on in which its last words are."""
+"""Bytes of the log's end in which its last lines are searched."""
 ABANDONED = 10.0
-"""Seconds of silence after which a log that nobody has open is taken for one that nobody writes.
+"""Seconds of silence after which a log that no process has open counts as abandoned.
 
-A guess: a program that opens its log for each line is not seen to hold it.
+A guess: a program that opens its log for each line is not seen to have it open.
 """
 SHARED = (
     *("nfs", "nfs4", "lustre", "cifs", "smb3", "ceph", "gpfs", "beegfs", "9p", "virtiofs", "wekafs", "glusterfs"),
     *("afs", "pvfs2", "orangefs", "ocfs2", "gfs2"),
 )
-"""File systems that other machines may write as well."""
-LARGEST = 64 << 20
-"""Bytes of the end of a log that are diagnosed, as of one on a host."""
+"""File systems that other machines may write to as well."""
 
 
 class LocalLog:
-    """A log by its path, or none: a `run_state.Source`. The job is the processes that write it, or those named."""
+    """A log by its path, or no log, as a `run_state.Source`. The job is the processes that write it, or those named.
+
+    If a job of uky-patch writes the log, the job's folder has its start, its times and its end.
+    """
 
     def __init__(self, path: Path | None, started: float | None = None) -> None:
         self.name = str(path) if path is not None else ""
@@ -107,7 +111,6 @@ class LocalLog:
 
     @property
     def profile(self) -> str | None:
-        """The job's profile, where the log is that of a job of ours."""
         found = self._job.get("profile")
         return str(found) if found else None
 
@@ -152,7 +155,7 @@ class LocalLog:
             log = open_binary(self._path)
         except OSError:
             return []
-        log.seek(max(0, os.fstat(log.fileno()).st_size - LARGEST))
+        log.seek(max(0, os.fstat(log.fileno()).st_size - DIAGNOSED_BYTES))
         return [(self.name, log)]
 
     def close(self) -> None:
@@ -161,7 +164,7 @@ class LocalLog:
             self._log = None
 
     def _abandoned(self) -> bool:
-        """Whether it is sure that nobody writes the log: it has been silent, and who writes would be seen."""
+        """Whether it is certain that no process writes the log: it was silent, and a writer would be visible."""
         if self._log is None or self._seen or self._members != 0 or self._named:
             return False
         if time.time() - os.fstat(self._log.fileno()).st_mtime < ABANDONED:
@@ -169,7 +172,7 @@ class LocalLog:
         return not self._elsewhere()
 
     def _elsewhere(self) -> bool:
-        """Whether another machine, or a user who does not show what he has open, may write the log."""
+        """Whether the log may be written by another machine, or by a user whose open files are not visible."""
         assert self._path is not None
         if self._foreign is None:
             kind = mount(str(self._path.resolve().parent))[0]
@@ -179,7 +182,8 @@ class LocalLog:
         return self._foreign
 
     def _history(self, state: RunState) -> float | None:
-        """Tell what is there; the job's age when the log last grew."""
+        """Pass what the log already has to `state`. Returns the job's age when the log last changed; None without a
+        log."""
         if self._path is None or not self._open():
             return None
         assert self._log is not None
@@ -211,7 +215,7 @@ class LocalLog:
         self._log.seek(max(0, os.fstat(self._log.fileno()).st_size - LAST))
         text = self._log.read(LAST).decode("utf-8", "replace")
         self._log.seek(self._offset)
-        return text.replace("\r", "\n").split("\n")[-40:]
+        return text.replace("\r", "\n").split("\n")[-LAST_LINES:]
 
     def _more(self, state: RunState) -> None:
         if self._path is None or (self._log is None and not self._open()):
@@ -223,10 +227,7 @@ class LocalLog:
         except OSError:
             return
         now = os.fstat(self._log.fileno())
-        if (there.st_dev, there.st_ino) != (
-            now.st_dev,
-            now.st_ino,
-        ):  # Rotated: the rest of the old file, then the new one.
+        if not os.path.samestat(there, now):  # Rotated: the rest of the old file, then the new one.
             self._take(state)
             self.close()
             self._open()
@@ -255,7 +256,7 @@ class LocalLog:
 
 
 def log_of(pid: int) -> Path | None:
-    """The file that a process writes its output to, also through a `tee`; None where there is none."""
+    """The file that a process writes its output to, also through `tee`; None where there is none."""
     opened = dict(descriptors(pid))
     for number in (1, 2):
         target = opened.get(number, "")
@@ -267,7 +268,7 @@ def log_of(pid: int) -> Path | None:
 
 
 def _through(pipe: str) -> Path | None:
-    """The file that the reader of a pipe writes."""
+    """The file that the process at the other end of a pipe writes."""
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             opened = dict(descriptors(int(entry.name)))
@@ -279,5 +280,5 @@ def _through(pipe: str) -> Path | None:
 
 
 def started_at(start: int) -> float:
-    """Seconds since 1970 at which a process began that began so many ticks after the machine."""
+    """Seconds since 1970 at which a process started, from its start in clock ticks after boot."""
     return time.time() - time.clock_gettime(time.CLOCK_BOOTTIME) + start / TICKS

@@ -1,6 +1,6 @@
-"""The machines that have processes of the job: this one, a host over ssh, other nodes of a Ray cluster.
+"""The machines with processes of the job: this one, a host over ssh, or a node of a Ray cluster.
 
-Each is a `Machine`, which answers two questions: what the processes have used so far (`pulse`), and their stacks.
+Each is a `Machine`, which answers two questions: how much the processes have used so far (`pulse`), and their stacks.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ T = TypeVar("T")
 
 
 class Machine(Protocol):
-    """A machine that has processes of the job. What a cluster's other nodes are reached by is another one of these."""
+    """A machine that has processes of the job."""
 
     name: str
 
     def pulse(self, gpus: bool = False) -> Mapping[str, Any]:
-        """What they have used so far, as the agent's `pulse` tells it."""
+        """What the processes have used so far, as the agent's `pulse` answers it. `gpus`: also look at the GPUs."""
 
     def stacks(self, native: bool = False) -> MachineStacks:
-        """Where each of them stands."""
+        """The stack of each process. `native`: also frames of compiled code."""
 
 
 class ThisMachine:
-    """This machine: the agent's own code, called in this process."""
+    """This machine. The agent's own code is called in this process."""
 
     def __init__(self, order: Order, name: str, root: str = "") -> None:
         self.name = name
@@ -58,7 +58,7 @@ class ThisMachine:
 
 
 class HostMachine:
-    """A host: the same code, asked over a connection that is opened anew where it is cut."""
+    """A host, where the agent runs the same code. If the connection breaks, it is opened again."""
 
     def __init__(
         self, name: str, order: Order, do: Callable[[Callable[[Connection], Any]], Any], root: str = ""
@@ -77,11 +77,12 @@ class HostMachine:
 
 
 _BEGIN, _PULSE, _STACKS = 60.0, 5.0, 60.0
-"""Seconds that a node has to begin, to say what its processes have used, and where they stand."""
+"""Seconds that a node has to start, to answer `pulse`, and to answer `stacks`. Set by hand."""
 
 
 class NodeMachine:
-    """One node. What it does not answer in time is left out, and reported once."""
+    """A node of a Ray cluster. If it does not answer in time, it is left out of that look, and this is reported
+    once."""
 
     def __init__(self, cluster: Cluster, node: Node, order: Order, problem: Callable[[Phrase], object]) -> None:
         self.name = node.name
@@ -110,10 +111,15 @@ class NodeMachine:
 def other_nodes(
     session: Session, address: str, mark: str | None, problem: Callable[[Phrase], object], stack: ExitStack
 ) -> tuple[str, list[NodeMachine]]:
-    """The cluster's address as its raylets say it, and the nodes that see other processes than this machine does.
+    """The address of the cluster as its raylets have it, and its nodes whose processes are not visible from this
+    machine.
 
-    Good until `stack` is closed. Where the cluster cannot be joined that is reported, and there are no nodes. `mark` is
-    the job's id, if there is one.
+    The nodes can be asked until `stack` is closed. If the cluster cannot be joined, this is reported, and there are no
+    nodes.
+
+    Args:
+        mark: the id of the job, if there is one. Processes of the job are found by it.
+        problem: called with what goes wrong.
     """
     from patcher.cluster.joining import joined
     from patcher.cluster.nodes import interpreter

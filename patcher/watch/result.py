@@ -1,4 +1,4 @@
-"""The result of `watch` as a value and as JSON: state of the run, groups of processes by stack, and the diagnosis."""
+"""The result of `watch`, and its JSON: the state of the run, its processes grouped by stack, and the diagnosis."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from patcher.watch.stacks.processes import MachineStacks, Process
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The processes of all places at one time."""
+    """The processes of all machines at one time."""
 
     taken: Sequence[MachineStacks]
     grouped: ProcessGroups
     phase: Phase | None
-    """Read off the frames."""
+    """The phase that the frames show."""
 
     @property
     def processes(self) -> tuple[Process, ...]:
-        """Those of all machines."""
+        """The processes of all machines."""
         return tuple(process for one in self.taken for process in one.processes)
 
 
@@ -33,13 +33,13 @@ class Snapshot:
 class WatchResult:
     """The state of the run when watching ended.
 
-    `verdict` is `running` where one look was asked for, and after an interrupt.
+    `verdict` is `running` if only one look was asked for, and after an interrupt.
     """
 
     verdict: Verdict
     status: RunStatus
     seconds: float
-    """The job's age."""
+    """The age of the job."""
     milestones: Sequence[Milestone]
     activity: Activity
     snapshot: Snapshot | None
@@ -47,11 +47,11 @@ class WatchResult:
     end: End | None = None
     detail: Phrase | Phrases = NOTHING
     left: bool = False
-    """Whether it was left running by an interrupt."""
+    """Whether the user left the run with an interrupt."""
 
     @property
     def phase(self) -> Phase | None:
-        """By the log; where that says nothing, by the frames."""
+        """The phase from the log; without one there, from the frames."""
         return self.status.phase or (self.snapshot.phase if self.snapshot is not None else None)
 
     def as_json(self) -> dict[str, Any]:

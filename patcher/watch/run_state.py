@@ -1,11 +1,11 @@
-"""When a run counts as slow or stalled: its phase against the clock (timeouts), signs of life in its log, what its
-processes do.
+"""When a run counts as slow or stalled. That depends on the time in its phase, on signs of life in its log, and on what
+its processes do.
 
-When a phase is slow, and from when on it may hang, follows from what it usually takes in this profile. Usual is up to
-three minutes and hung from ten on, as experience with small runs has it; a phase that may usually take longer has the
-same factor. A progress bar that has not moved for two minutes stands still, unless something is read.
+How long a phase usually takes is known for each profile (`phase_durations`). From experience with small runs, three
+minutes are usual, and after ten minutes a run hangs; the limit of each phase is its usual time with the same factor. A
+progress bar that has not moved for two minutes stands still, unless the processes read or write.
 
-`Source` is what the lines come from: a log on this machine (`local_log`) or on a host (`host_log`).
+`Source` is where the lines come from: a log on this machine (`local_log`) or on a host (`host_log`).
 """
 
 from __future__ import annotations
@@ -22,28 +22,30 @@ from patcher.profiles.phase_durations import usual_seconds
 from patcher.remote.host import Profile
 
 Name: TypeAlias = tuple[str, int]
-"""A process by its host and its number."""
+"""A process, by its host and pid."""
 WINDOW = 9.0
-"""Seconds over which work is counted: what was done before a run came to stand must not pass for work of now."""
+"""Seconds over which usage is measured. They are few, so that work done before a stall does not count as work now."""
 BUSY = 10.0
-"""Percent of a core from which on a process computes. Set by hand: one that only polls stays below."""
+"""Percent of a core above which a process is computing. Set by hand: one that only polls uses less."""
 DISK_BYTES = 256 << 10
-"""Bytes a second from or to disks that are work. Set by hand, as the next two are: logs and metrics write less."""
+"""Bytes per second from or to disks that count as work. Set by hand, as are the next two: logs and metrics write less.
+"""
 CALLED_BYTES = 4 << 20
-"""Bytes a second that were read by calls, from whatever: the page cache included."""
+"""Bytes per second read by system calls, also from the page cache, that count as work."""
 GROWN_BYTES = 8 << 20
-"""Bytes of memory a second that were taken: what is mapped and then touched is not read by calls."""
+"""Bytes per second by which memory grows that count as work. Mapped files are read without system calls, but take
+memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """Per second, over the last seconds. None of it is known (`seconds` 0) after a single look."""
+    """Usage per second over the last seconds. After a single look nothing is known, and `seconds` is 0."""
 
     seconds: float = 0.0
     cpu: Mapping[Name, float] = field(default_factory=dict)
-    """Percent of a core by process, Ray's own left out."""
+    """Percent of a core by process, without Ray's own processes."""
     wanted: Mapping[Name, float] = field(default_factory=dict)
-    """The same with the time for which it could have run, and others did."""
+    """The same, plus the time for which the process could have run, but had to wait for a core."""
     disk: float = 0.0
     called: float = 0.0
     grown: float = 0.0
@@ -53,12 +55,12 @@ class Activity:
 
     @property
     def reads(self) -> bool:
-        """Whether something is read or written: a load that goes on."""
+        """Whether the processes read, write or load: a load that goes on."""
         return self.disk >= DISK_BYTES or self.called >= CALLED_BYTES or self.grown >= GROWN_BYTES
 
     @property
     def busy(self) -> tuple[Name, ...]:
-        """The processes that compute, or wait by looking again and again."""
+        """The processes that compute, or poll while they wait."""
         return tuple(name for name, share in self.wanted.items() if share >= BUSY)
 
     @property
@@ -68,16 +70,16 @@ class Activity:
 
 
 class UsageHistory:
-    """Takes what `pulse` answers, in order, each process with its `host`."""
+    """Takes the answers of `pulse`, in order; in each, every process has its `host`."""
 
     def __init__(self) -> None:
         self._looks: deque[Mapping[str, Any]] = deque()
         self.still_since: float | None = None
-        """Since when nothing has worked, by the clock of the looks."""
+        """Since when nothing has worked, in the time of the answers; None if something works."""
         self.gpus: Sequence[Mapping[str, Any]] = ()
 
     def take(self, look: Mapping[str, Any]) -> Activity:
-        """Take one look. Returns what has been done over the last WINDOW seconds."""
+        """Take one answer. Returns the usage over the last WINDOW seconds."""
         self.gpus = look.get("gpus") or self.gpus
         while len(self._looks) > 1 and self._looks[1]["at"] < look["at"] - WINDOW:
             self._looks.popleft()
@@ -90,14 +92,14 @@ class UsageHistory:
         return now
 
     def now(self) -> Activity:
-        """What has been done since the oldest look that is kept."""
+        """The usage since the oldest answer that is kept."""
         if len(self._looks) < 2:
             return Activity()
         return between(self._looks[0], self._looks[-1], self.gpus)
 
 
 def between(first: Mapping[str, Any], last: Mapping[str, Any], gpus: Sequence[Mapping[str, Any]] = ()) -> Activity:
-    """What was done from one look to the other. What is new since then counts from its beginning."""
+    """The usage from one answer to the next. Of a process that is new, all it has used counts."""
     seconds = max(last["at"] - first["at"], 0.1)
     before = {(one["host"], one["pid"], one["start"]): one for one in first["processes"]}
     cpu: dict[Name, float] = {}
@@ -116,21 +118,22 @@ def between(first: Mapping[str, Any], last: Mapping[str, Any], gpus: Sequence[Ma
 
 
 FACTOR = 10 / 3
-"""Of the usual highest time, as ten minutes are of three."""
+"""The limit of a phase by its usual time: as ten minutes to three."""
 FLOOR = 120.0
-"""Seconds below which nothing is taken to hang; also those of a progress bar that does not move."""
+"""Seconds below which nothing counts as hanging; also the seconds after which a progress bar stands still."""
 STILL = 180.0
-"""Seconds without a line and without any work of the job's processes, whatever the phase. Set by hand: the usual three
-minutes once more, as a process that waits for a network disk does nothing either."""
+"""Seconds without a line and without work of any process, in any phase. Set by hand: three minutes, as a process that
+waits for a network disk does nothing either."""
 SILENT = 60.0
-"""Seconds without a new line that a phase over its limit must have had to be taken to hang. Set by hand."""
+"""Seconds without a new line that a phase over its limit needs to count as hanging. Set by hand."""
 RECENT = 20
-"""Steps whose times count for the next one: responses grow longer in a training, so the first steps tell little."""
+"""Steps whose times predict the next one: responses grow longer during training, so the first steps say little."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Seconds of a phase, or of one step of the loop: `usual` up to the second, `hung` from there on."""
+    """Seconds in a phase, or in a step of the loop. `usual`: the range that is normal; from `hung` on the run may hang;
+    `still`: without any work, from here on."""
 
     usual: tuple[float, float]
     hung: float
@@ -138,16 +141,19 @@ class Limits:
 
 
 def limits(profile: Profile, phase: Phase | None, steps: Sequence[float] = ()) -> Limits:
-    """What holds for a phase. `steps` are the times of the run's own steps, which count for the next one.
+    """The limits of a phase.
 
-    The first step warms up, so it counts only as long as there is no other.
+    Args:
+        steps: the times of the run's own steps. In the loop they replace the profile's. The first step warms up, so it
+            counts only while it is the only one.
     """
     usual = usual_seconds(profile, phase or "config")
+    still = STILL
     recent = (steps[1:] or steps)[-RECENT:]
     if phase == "loop" and recent:
         usual = (min(recent), max(recent))
-        return Limits(usual, max(FLOOR, FACTOR * usual[1]), max(STILL, FACTOR * usual[1]))
-    return Limits(usual, max(FLOOR, FACTOR * usual[1]), STILL)
+        still = max(STILL, FACTOR * usual[1])
+    return Limits(usual, max(FLOOR, FACTOR * usual[1]), still)
 
 
 _TIMES = re.compile(
@@ -167,32 +173,33 @@ _TELLS = re.compile(
     r"^(?:Initializing|Starting|Loading) ",
 )
 _LONGEST = 500
-"""Bytes of an open line that are looked at: the state of a progress bar."""
+"""Bytes of a line without an end that are read: the state of a progress bar."""
 _SAME = 64
-"""How many of the last different lines a line is compared with: retries of several workers take turns."""
+"""How many of the last different lines a line is compared with: several workers that retry print in turn."""
 
 
 def open_end(piece: bytes) -> str:
-    """What a piece of a log ends with that has no line end yet: a progress bar, mostly."""
+    """The text at the end of a piece that has no line end yet; mostly a progress bar."""
     last = piece[max(piece.rfind(b"\n"), piece.rstrip(b"\r").rfind(b"\r")) + 1 :]
     return last[:_LONGEST].decode("utf-8", "replace").strip()
 
 
 class LogActivity:
-    """Takes lines in order, with their times."""
+    """Takes lines in order, with their times, and finds signs of life."""
 
     def __init__(self) -> None:
         self.lived = 0.0
-        """When the log last grew by something new."""
+        """When the log last had something new."""
         self.bar: str | None = None
-        """The progress bar that is the last in it."""
+        """The progress bar at the end of the log; None if there is another line."""
         self.moved = 0.0
         """When that bar last changed."""
         self._seen: deque[str] = deque(maxlen=_SAME)
         self._reported: deque[str] = deque(maxlen=_SAME)
 
     def take(self, text: str, at: float) -> bool:
-        """Take a line without prefixes. Returns whether it is a sign of life: a new text that speaks of no waiting."""
+        """Take a line without prefixes. Returns whether it is a sign of life: new text that does not speak of
+        waiting."""
         text = text.strip()
         if not text:
             return False
@@ -214,7 +221,7 @@ class LogActivity:
         return False
 
     def is_worth_showing(self, text: str) -> bool:
-        """Whether a line is worth showing to who watches, once."""
+        """Whether to show a line to the user; each text is shown once."""
         message = _TIMES.sub("", text.strip())
         if not _TELLS.search(text) or message in self._reported:
             return False
@@ -224,13 +231,14 @@ class LogActivity:
 
 Pace: TypeAlias = Literal["normal", "slow", "suspect"]
 Reason: TypeAlias = Literal["limit", "bar", "still", "given"]
-"""`limit`: the phase takes longer than it ever should, and is silent; `bar`: a progress bar does not move; `still`:
-no process does anything; `given`: the limit of the command line."""
+"""`limit`: the phase takes longer than its limit, and the log is silent; `bar`: a progress bar does not move; `still`:
+no process does anything; `given`: the limit of the command line is reached."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunStatus:
-    """Where a run is at a time. `seconds`: in its phase, or since its last step; `silent`: since its log lived."""
+    """The state of a run at one time, in seconds. `seconds`: in its phase, or since its last step; `silent`: since the
+    log's last sign of life."""
 
     pace: Pace
     phase: Phase | None
@@ -240,11 +248,11 @@ class RunStatus:
     usual: tuple[float, float]
     reason: Reason | None = None
     over: float = 0.0
-    """How many times the limit it has waited by now."""
+    """The time waited, as a multiple of the limit."""
 
 
 class RunState:
-    """Takes lines and looks at processes as they come; times are seconds since the job's start."""
+    """Takes lines and answers of `pulse` as they come. Times are seconds since the start of the job."""
 
     def __init__(self, profile: Profile, given: float | None = None) -> None:
         self.profile: Profile = profile
@@ -255,7 +263,7 @@ class RunState:
         self.activity = Activity()
         self.steps: list[float] = []
         self.begun = 0.0
-        """From when on silence counts at the earliest: that watching began where no log says anything."""
+        """Silence counts from here at the earliest: the time when watching began, if the log has no time."""
         self.given = given
         self._phase: Phase | None = None
         self._since = 0.0
@@ -264,16 +272,16 @@ class RunState:
 
     @property
     def phase(self) -> Phase | None:
-        """The phase by the log; None before the first one."""
+        """The phase that the log shows; None before the first line."""
         return self.milestones.phase
 
     @property
     def limits(self) -> Limits:
-        """What holds for the phase it is in."""
+        """The limits of the phase that the run is in."""
         return limits(self.profile, self.phase, self.steps)
 
     def take_line(self, line: Line, at: float) -> tuple[Milestone, ...]:
-        """Take a line. Returns the milestones that it has reached, each with the time that is usual for it."""
+        """Take a line. Returns the milestones that it reached, each with its usual time."""
         found = tuple(
             replace(one, usual=limits(self.profile, one.phase).usual) for one in self.milestones.feed(line, at)
         )
@@ -287,32 +295,31 @@ class RunState:
                 self.steps.append(one.took)
             self._since = max(self._since, one.at)
         if self.phase != self._phase:
-            self._phase, self._since = (
-                self.phase,
-                max(self._since, self.milestones.begun.get(self.phase or "config", at)),
-            )
-            self._since = at if self.phase == "weight-sync" else self._since
+            self._phase = self.phase
+            begun = self.milestones.begun.get(self.phase or "config", at)
+            # Weights are transferred in each step, and the phase's first time is that of the first transfer.
+            self._since = at if self.phase == "weight-sync" else max(self._since, begun)
         return found
 
     def telling(self) -> list[str]:
-        """The lines that are worth showing and have not been asked for yet."""
+        """The lines to show that were not returned before."""
         found, self._telling = self._telling, []
         return found
 
     def take_text(self, text: str, at: float) -> None:
-        """Take a text only as a sign of life; the first one of all is also the beginning."""
+        """Take a text only as a sign of life. The very first text is taken as a line, since it begins the run."""
         if not self.milestones.begun and text.strip():
             self.take_line(Line(text, 1, 0), at)
         self.signs.take(strip_prefix(text).text, at)
 
     def take_usage(self, look: Mapping[str, Any], at: float) -> None:
-        """Take what the processes have used so far."""
+        """Take an answer of `pulse`."""
         self.activity = self.pulses.take(look)
         still = self.pulses.still_since
         self._still = None if still is None else at - (look["at"] - still)
 
     def status(self, now: float) -> RunStatus:
-        """Where the run is. `suspect` is to be proved by what its processes are seen to do."""
+        """The state of the run. `suspect` must be confirmed by the stacks of its processes."""
         lived = max(self.signs.lived, self.begun)
         silent = max(0.0, now - lived)
         held = self.limits
@@ -341,49 +348,56 @@ class RunState:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """That it is over: the exit code where somebody noted it, and whether the job was asked to stop."""
+    """How the run ended: its exit code, if somebody recorded it, and whether the job was asked to stop."""
 
     code: int | None = None
     stopped: bool = False
     lost: bool = False
-    """It is gone, and nobody noted how it ended."""
+    """Whether the processes are gone, and nobody recorded the exit code."""
     unseen: bool = False
-    """Nobody was seen to write its log: it had ended before, or nobody ever did."""
+    """Whether no process was ever seen to write the log: the run ended before, or the log has no writer."""
+
+
+DIAGNOSED_BYTES = 64 << 20
+"""Bytes of the end of a log that are diagnosed: some six seconds over a line of 100 Mbit/s."""
+LAST_LINES = 40
+"""Lines of a log's end that are read first; `diagnose` keeps as many."""
 
 
 class Source(Protocol):
-    """A log and the job that writes it."""
+    """A log, and the job that writes it."""
 
     name: str
 
     @property
     def profile(self) -> str | None:
-        """The job's profile, where the log is that of a job of ours."""
+        """The job's profile, if a job of uky-patch writes the log."""
 
     @property
     def unwritten(self) -> bool:
-        """Whether no process is seen that writes the log, and none was."""
+        """Whether no process was ever seen to write the log."""
         return False
 
     def begin(self, state: RunState) -> None:
-        """Tell what there is already."""
+        """Pass what the log has already to `state`."""
 
     def read(self, state: RunState, seconds: float) -> None:
-        """Tell what comes, for so long."""
+        """Pass what comes within so many seconds to `state`."""
 
     def now(self) -> float:
-        """Seconds since the job's start."""
+        """Seconds since the start of the job."""
 
     def update_members(self, look: Mapping[str, Any]) -> None:  # noqa: ARG002
-        """Take the processes that were seen, as `UsageMeter.look` tells them; of a job of ours its state says more."""
+        """Take the processes that were seen, as `UsageMeter.look` returns them. A source with a job does not need
+        them."""
         return
 
     def end(self) -> End | None:
-        """How it ended; None as long as it runs, as far as is known."""
+        """How the run ended; None while it runs, as far as is known."""
 
     def content(self) -> list[tuple[str, BinaryIO]]:
-        """The log, opened to be read from its beginning, or as much of its end as is kept; by name."""
+        """The log by name, opened for reading: whole, or its end if it is large."""
 
     def close(self) -> None:
-        """Close what is open, if anything is."""
+        """Close what is open."""
         return

@@ -1,12 +1,11 @@
-"""The entry of `uky-patch watch`: a log, a process or a job on hosts is watched until it ends, stalls or is left.
+"""The entry of `uky-patch watch`: watch a log, a process or a job on hosts until it ends, stalls or the user leaves it.
 
-The way of the data:
+The data flow:
 
-1. `_find_target` finds the target: a log to be followed (`local_log`, `host_log`) and the machines that its
-   processes are on (`machines`).
-2. `watcher.Watcher` reads lines and samples of usage into a `run_state.RunState`, and tells a `Listener` what is new.
-3. Where the run seems to stand, `agent.stacks` takes the stacks of its processes, and `stacks` says what they mean.
-4. The log is diagnosed as by `uky-patch diagnose`, the symptoms that stacks show are added, and all of it is a
+1. `_find_target` finds the log to follow (`local_log`, `host_log`) and the machines with its processes (`machines`).
+2. `watcher.Watcher` reads lines and usage into a `run_state.RunState`, and reports to a `Listener` what is new.
+3. If the run seems to have stalled, `agent.stacks` takes the stacks of its processes, and `stacks` interprets them.
+4. The log is diagnosed as by `uky-patch diagnose`, the symptoms that stacks show are added, and all of it becomes a
    `result.WatchResult`.
 """
 
@@ -21,10 +20,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from patcher.diagnose.diagnose import no_run_error
 from patcher.diagnose.diagnosis import Diagnosis, Verdict
 from patcher.diagnose.fixes import FixContext
-from patcher.diagnose.log_files import advise_logs_near, logs_near, no_log_error
+from patcher.diagnose.log_argument import advise_logs_near, logs_near, no_log_error, no_run_error
 from patcher.diagnose.log_stream import is_packed, open_log
 from patcher.diagnose.scanner import Scanner
 from patcher.diagnose.verdict import diagnosis_of
@@ -55,15 +53,13 @@ if TYPE_CHECKING:
 
 
 _COMMAND = "uky-patch watch"
-NAP = 0.25
-"""Seconds between looks for a log that is waited for."""
 DEFAULT: Profile = "standard"
-"""Whose expectations count where nobody says which: the most patient ones."""
+"""The profile whose durations apply if none is named: the most patient one."""
 
 
 @dataclass(frozen=True, slots=True)
 class WatchRequest:
-    """What `watch` was asked for: a log, a process, or hosts, of which the first has the job."""
+    """What `watch` was asked to watch: a log, a process, or hosts, of which the first has the job."""
 
     log: Path | None = None
     pid: int | None = None
@@ -75,23 +71,23 @@ class WatchRequest:
     once: bool = False
     ray: str | None = None
     wait: float | None = None
-    """Seconds for which a log that is not there is waited for."""
+    """Seconds to wait for a log that does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Target:
     source: Source
-    places: Sequence[Machine]
+    machines: Sequence[Machine]
     redactor: Redactor
     versions: Mapping[str, str] = field(default_factory=dict)
-    """What the host has, as the job's start noted it."""
+    """Versions on the host, as recorded when the job was started."""
 
 
 def watch(session: Session, asked: WatchRequest, listener: Listener) -> WatchResult:
-    """Until the run ends, stalls or is left by an interrupt; with `once` one look.
+    """Watch until the run ends, stalls or is left by an interrupt; with `once` take one look.
 
-    Raises UsageError where nothing is there to be watched, HostError where a host cannot be reached again, RecordError
-    for a bad symptom.
+    Raises UsageError where there is nothing to watch, HostError where a host cannot be reached again, RecordError for a
+    malformed symptom record.
     """
     symptoms = session.symptoms
     with _find_target(session, asked, listener) as found:
@@ -100,7 +96,7 @@ def watch(session: Session, asked: WatchRequest, listener: Listener) -> WatchRes
         def is_over() -> bool:
             return _diagnosed(found, symptoms, session, ended=None).verdict in ("ok", "failed")
 
-        watcher = Watcher(found.source, found.places, state, listener, native=asked.native, is_over=is_over)
+        watcher = Watcher(found.source, found.machines, state, listener, native=asked.native, is_over=is_over)
         left = False
         try:
             outcome = watcher.once() if asked.once else watcher.watch()
@@ -130,11 +126,12 @@ def watch(session: Session, asked: WatchRequest, listener: Listener) -> WatchRes
 
 
 def _early(end: End, state: RunState) -> bool:
-    """Whether an end that the log does not tell is a failure: by its exit code, else where a training had begun."""
+    """Whether an end that the log does not show is a failure: by the exit code; without one, if training had begun."""
     return end.code != 0 if end.code is not None else state.phase not in (None, "config")
 
 
 def _verdict(outcome: Outcome, diagnosis: Diagnosis) -> tuple[Verdict, Phrase | Phrases]:
+    """The verdict, and why: the exit code counts before the diagnosis of the log."""
     end = outcome.end
     if end is None:
         if outcome.stalled:
@@ -161,12 +158,12 @@ def _diagnosed(
     for _, stream in files:
         stream.close()
     log = files[-1][0] if files and Path(files[-1][0]).is_file() else ""
-    fitting = FixContext({**evidence.versions, **found.versions, **session.assume}, log=log)
-    return replace(diagnosis_of(evidence, fitting, ended=ended, silent=silent), notes=scanner.notes)
+    context = FixContext({**evidence.versions, **found.versions, **session.assume}, log=log)
+    return replace(diagnosis_of(evidence, context, ended=ended, silent=silent), notes=scanner.notes)
 
 
 def _redacted(diagnosis: Diagnosis, redactor: Redactor) -> Diagnosis:
-    """The same without secrets in the lines of the log."""
+    """The diagnosis without secrets in the lines of the log."""
     findings = tuple(
         replace(one, place=replace(one.place, text=redactor.text(one.place.text))) for one in diagnosis.findings
     )
@@ -209,8 +206,8 @@ def _target_of_process(
         listener.problem(phrase("no log of process {pid} is found: it is watched without", pid=pid))
     source = LocalLog(log, local_log.started_at(process.start))
     ray, others = _nodes(session, asked, None, listener, stack)
-    places = [ThisMachine({"pids": [[pid, process.start]], "ray": ray}, HERE), *others]
-    return _Target(source, places, Redactor())
+    machines = [ThisMachine({"pids": [[pid, process.start]], "ray": ray}, HERE), *others]
+    return _Target(source, machines, Redactor())
 
 
 def _runs_python(pid: int) -> bool:
@@ -226,14 +223,14 @@ def _target_of_log(session: Session, asked: WatchRequest, log: Path, listener: L
         order |= {"job": look(str(log.parent)), "stacks": str(log.parent / STACKS)}
     mark = order["job"]["id"] if "job" in order else None
     ray, others = _nodes(session, asked, mark, listener, stack)
-    places = [ThisMachine({**order, "ray": ray}, HERE), *others]
-    return _Target(source, places, Redactor())
+    machines = [ThisMachine({**order, "ray": ray}, HERE), *others]
+    return _Target(source, machines, Redactor())
 
 
 def _require_log(session: Session, log: Path, wait: float | None, listener: Listener) -> None:
-    """Raise UsageError for what is no log that can grow; wait for one that is not there yet, where somebody wants it.
+    """Raise UsageError for what cannot be a growing log. Wait for a log that does not exist, if the user wants that.
 
-    The log of a job of this tree that is being started needs no waiting for: its folder says that it will come.
+    The log of a job of this tree that is being started needs no wait: its folder shows that it will come.
     """
     if (log.parent / "job.json").is_file() and not log.exists():
         return
@@ -272,26 +269,26 @@ def _await(session: Session, log: Path, wait: float | None, listener: Listener) 
         if time.monotonic() >= deadline:
             cause = phrase("none has come for {seconds} s", seconds=f"{wait:g}")
             raise no_log_error(session, str(log), _COMMAND, cause=cause)
-        time.sleep(min(NAP, max(0.0, deadline - time.monotonic())))
+        time.sleep(min(local_log.NAP, max(0.0, deadline - time.monotonic())))
 
 
 def _nodes(
     session: Session, asked: WatchRequest, mark: str | None, listener: Listener, stack: ExitStack
 ) -> tuple[str | None, Sequence[Machine]]:
-    """The address of the cluster that is named, as its raylets say it, and the other nodes of it."""
+    """The address of the named cluster as its raylets have it, and its other nodes."""
     if asked.ray is None:
         return None, ()
     return other_nodes(session, asked.ray, mark, listener.problem, stack)
 
 
 def _target_on_hosts(session: Session, asked: WatchRequest, listener: Listener, stack: ExitStack) -> _Target:
-    places: list[Machine] = []
+    machines: list[Machine] = []
     source: HostLog | None = None
     words = [*(host.name for host in asked.hosts), *asked.hosts[0].reached_by]
     back = shlex.join(["uky-patch", "watch", *words, *(["--job", asked.job] if asked.job else [])])
     for host in asked.hosts:
         link = stack.enter_context(linked(host, session.tree.root))
-        connection, place = link.open()
+        connection, folder = link.open()
         lasting = LastingConnection(link.reconnect, connection, listener.problem, back=back)
         if source is None:
             state = lasting.ask("job_look", id=asked.job).values
@@ -302,7 +299,7 @@ def _target_on_hosts(session: Session, asked: WatchRequest, listener: Listener, 
             if len(asked.hosts) > 1 and address is None:
                 address = next(iter(lasting.ask("pulse", order=order)["rays"]), None)
             ours = {"mark": job.id, "ray": address}
-        places.append(HostMachine(host.name, order if not places else ours, lasting.do, place.path))
+        machines.append(HostMachine(host.name, order if not machines else ours, lasting.do, folder.path))
     assert source is not None
     secrets = [value for host in asked.hosts for value in host.secrets.values()]
-    return _Target(source, places, Redactor(secrets), versions)
+    return _Target(source, machines, Redactor(secrets), versions)

@@ -1,9 +1,9 @@
-"""The loop of `watch`: read lines as they come, sample the processes now and then, take stacks where the run seems
+"""The loop of `watch`: read lines as they come, sample the processes at intervals, and take stacks if the run may have
 stalled.
 
-Where the state is `suspect`, stacks are taken a few times, some seconds apart. A run whose processes compute and are
-seen in ever other places goes on; one that stands in one and the same place has stalled. Against false alarms, a
-process that compiles or loads in one place is waited for longer (`COMPUTING`).
+In the state `suspect`, stacks are taken a few times, some seconds apart. If the processes compute and their frames
+change, the run goes on; if they stay in one place, it has stalled. To avoid false alarms, a process that compiles or
+loads in one place gets more time (`COMPUTING`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _COMPILERS = ("cc1", "cc1plus", "cicc", "clang", "g++", "gcc", "hipcc", "ld", "n
 
 
 def frames_changed(first: Sequence[Process], second: Sequence[Process], busy: Sequence[Name]) -> bool:
-    """Whether a process that computes, among `busy`, stands elsewhere now, or one has come or gone."""
+    """Whether the frames of a process in `busy` have changed, or a process has come or gone."""
     before = {(process.host, process.pid): process for process in first if _counts(process)}
     after = {(process.host, process.pid): process for process in second if _counts(process)}
     if before.keys() != after.keys():
@@ -35,7 +35,7 @@ def frames_changed(first: Sequence[Process], second: Sequence[Process], busy: Se
 
 
 def is_working(processes: Sequence[Process], busy: Sequence[Name]) -> bool:
-    """Whether a process that computes does so where work is done, or where nobody can tell that it waits."""
+    """Whether a process in `busy` computes in frames of work, or in frames of unknown meaning."""
     for process in processes:
         main = process.main
         if (process.host, process.pid) in busy and process.role != "system":
@@ -50,28 +50,30 @@ def _counts(process: Process) -> bool:
 
 
 def _calls(process: Process) -> tuple[str, ...]:
-    """The functions that are called: lines change also where something only looks again and again."""
+    """The functions on the stack of the main thread. Line numbers also change where a loop only polls."""
     main = process.main
     return tuple(frame.place for frame in (main.frames if main is not None else ()) if not frame.library)
 
 
 SLICE = 1.0
-"""Seconds of reading between decisions: what a person takes for at once."""
+"""Seconds of reading between decisions: short enough to feel immediate."""
 PULSE = 3.0
-"""Seconds between looks at the processes: three of them make up `run_state.WINDOW`."""
+"""Seconds between samples of usage; three of them are `run_state.WINDOW`."""
 APART, LOOKS = 4.0, 5
-"""Seconds for which stacks are looked at again, and how often, to see whether something moves."""
+"""Seconds during which stacks are taken again, and how often, to see whether the frames change. Set by hand."""
 COMPUTING = 2.0
-"""Times the limit for which a process that computes in one and the same place is waited for.
+"""How long to wait for a process that computes in one place, as a multiple of the limit.
 
-Set by hand: a compiler or a large `torch.load` is in one place for long.
+Set by hand: a compiler or a large `torch.load` stays in one place for long.
 """
 MOVING = 10.0
-"""Times the limit for which one is waited for that is seen in ever other places, and says nothing. Set by hand."""
+"""How long to wait for processes whose frames change while the log is silent, as a multiple of the limit. Set by hand.
+"""
 EVERY = 10.0
-"""Seconds between looks at whether a log that nobody is seen to write tells of its end: a look reads all of it."""
+"""Seconds between reads of a log without a visible writer, to see whether it shows an end. Each reads all of the log.
+"""
 AGAIN = 30.0
-"""Seconds before what moved after all is suspected again: stacks cost the training a little."""
+"""Seconds before a run that turned out to move is suspected again: taking stacks costs the training a little."""
 
 
 def _nothing(*_: object) -> None:
@@ -80,8 +82,8 @@ def _nothing(*_: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """Functions that are called with what is new: milestones, the job's age, telling lines, the status when it
-    changes, and what is in the way."""
+    """Functions that are called with what is new: milestones, the age of the job, lines to show, the status when it
+    changes, and problems."""
 
     milestone: Callable[[Milestone], object] = _nothing
     time: Callable[[float], object] = _nothing
@@ -92,7 +94,7 @@ class Listener:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Why watching ended: the run's end, a stall with what was seen, or neither where only one look was wanted."""
+    """Why watching ended: the run ended, or stalled with these stacks, or neither if only one look was wanted."""
 
     status: RunStatus
     end: End | None = None
@@ -101,66 +103,67 @@ class Outcome:
 
 
 def combine_usage(looks: Sequence[Mapping[str, Any]], names: Sequence[str]) -> dict[str, Any]:
-    """The processes of all places as one look, each with its `host`; at our own time, for clocks differ."""
+    """Merge the samples of all machines into one, each process with its `host`. The time is ours, as their clocks
+    differ."""
     found = [dict(one, host=name) for look, name in zip(looks, names, strict=True) for one in look["processes"]]
     gpus = [dict(gpu, host=name) for look, name in zip(looks, names, strict=True) for gpu in look["gpus"] or ()]
     return {"at": time.time(), "processes": found, "gpus": gpus}
 
 
 class Watcher:
-    """One run, watched."""
+    """Watches one run."""
 
     def __init__(
         self,
         source: Source,
-        places: Sequence[Machine],
+        machines: Sequence[Machine],
         state: RunState,
         listener: Listener,
         *,
         native: bool = False,
         is_over: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`is_over`: whether the log as it is now tells how the run ended."""
+        """`is_over`: returns whether the log as it is now shows how the run ended. `native`: as in `Machine.stacks`."""
         self.source = source
-        self.places = places
+        self.machines = machines
         self.state = state
         self._listener = listener
         self._native = native
         self._notified = 0
-        self._pulsed = -PULSE
+        self._sampled = -PULSE
         self._pace = "normal"
-        self._trusted = 0.0
-        self._asked = 0.0
+        self._suspected_again = 0.0
+        self._log_read = 0.0
         self._is_over = is_over
 
     def begin(self) -> None:
-        """Take in what there is already."""
-        self._pulse()
+        """Read what is there already."""
+        self._sample()
         self.source.begin(self.state)
         self._notify()
 
     def once(self) -> Outcome:
-        """One look: where it stands and what its processes do now."""
+        """Take one look: the state of the run, and the stacks of its processes."""
         self.begin()
         time.sleep(SLICE)
         self.source.read(self.state, 0.0)
-        self._pulse(gpus=True)
+        self._sample(gpus=True)
         end = self.source.end()
         status = self.state.status(self.source.now())
         if end is not None:
             return Outcome(status, end)
-        if status.pace == "suspect" and (found := self._confirm_stall(status)) is not None:
+        if status.pace == "suspect" and (found := self._confirm_stall()) is not None:
             return found
         return Outcome(status, None, self.snapshot())
 
     def watch(self) -> Outcome:
-        """Until it ends or stalls. Raises KeyboardInterrupt where it is left."""
+        """Watch until the run ends or stalls. Raises KeyboardInterrupt where the user leaves it."""
         self.begin()
         while True:
             self.source.read(self.state, SLICE)
             self._notify()
-            if time.monotonic() - self._pulsed >= PULSE:
-                self._pulse()
+            if time.monotonic() - self._sampled >= PULSE:
+                self._sample()
             end = self.source.end() or self._end_by_log()
             if end is not None:
                 self.source.read(self.state, 0.0)
@@ -168,22 +171,22 @@ class Watcher:
                 return Outcome(self.state.status(self.source.now()), end)
             status = self.state.status(self.source.now())
             self._listener.time(self.source.now())
-            if status.pace == "suspect" and time.monotonic() >= self._trusted:
-                found = self._confirm_stall(status)
+            if status.pace == "suspect" and time.monotonic() >= self._suspected_again:
+                found = self._confirm_stall()
                 if found is not None:
                     return found
             self._notify_of_pace(status)
 
     def snapshot(self) -> Snapshot:
-        """Where all processes of all places stand now."""
-        taken = [place.stacks(self._native) for place in self.places]
+        """The stacks of all processes on all machines now."""
+        taken = [machine.stacks(self._native) for machine in self.machines]
         processes = [process for one in taken for process in one.processes]
         locks = [lock for one in taken for lock in one.locks]
         return Snapshot(taken, group_processes(processes, locks), phase_of_processes(processes))
 
-    def _confirm_stall(self, status: RunStatus) -> Outcome | None:
-        """The stall with what was seen, unless something is seen to move or to work after all."""
-        self._pulse(gpus=True)
+    def _confirm_stall(self) -> Outcome | None:
+        """The stall and its stacks; None if the processes turn out to move or to work."""
+        self._sample(gpus=True)
         status = self.state.status(self.source.now())
         if status.pace != "suspect":
             return None
@@ -196,13 +199,13 @@ class Watcher:
             patient = self.state.given is None and status.over < COMPUTING
             goes_on = goes_on or (patient and is_working(snapshot.processes, busy))
             if goes_on or status.pace != "suspect":
-                self._trusted = time.monotonic() + min(AGAIN, status.limit)
+                self._suspected_again = time.monotonic() + min(AGAIN, status.limit)
                 return None
         end = self.source.end()
         return Outcome(status, end, snapshot, stalled=end is None)
 
     def _goes_on(self, snapshot: Snapshot, busy: Sequence[Name]) -> tuple[bool, Snapshot]:
-        """Whether what computes is seen in another place within a few seconds; and where it was seen last."""
+        """Whether the frames of a computing process change within a few seconds; and the last snapshot."""
         for _ in range(LOOKS):
             self.source.read(self.state, APART / LOOKS)
             again = self.snapshot()
@@ -211,17 +214,17 @@ class Watcher:
         return False, again
 
     def _end_by_log(self) -> End | None:
-        """Where no process is seen that writes the log: its end, once the log itself tells one and is silent."""
-        if not self.source.unwritten or time.monotonic() < self._asked + EVERY:
+        """The end of a run without a visible writer, once its silent log shows an end."""
+        if not self.source.unwritten or time.monotonic() < self._log_read + EVERY:
             return None
-        self._asked = time.monotonic()
+        self._log_read = time.monotonic()
         return End(lost=True) if self._is_over() else None
 
-    def _pulse(self, *, gpus: bool = False) -> None:
-        self._pulsed = time.monotonic()
-        looks = [place.pulse(gpus) for place in self.places]
+    def _sample(self, *, gpus: bool = False) -> None:
+        self._sampled = time.monotonic()
+        looks = [machine.pulse(gpus) for machine in self.machines]
         self.source.update_members(looks[0])
-        self.state.take_usage(combine_usage(looks, [place.name for place in self.places]), self.source.now())
+        self.state.take_usage(combine_usage(looks, [machine.name for machine in self.machines]), self.source.now())
 
     def _notify(self) -> None:
         for reached in self.state.reached[self._notified :]:

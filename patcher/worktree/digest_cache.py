@@ -1,7 +1,8 @@
-"""Digests of files that have not changed since they were read: known by their stamps, as git's index knows them.
+"""A cache of digests: a file is not read again as long as its stamp is the same, as with git's index.
 
-A stamp is `[size, mtime, ctime, inode]`, times in nanoseconds. Nobody can set a ctime, so an edit that puts the other
-three back is noticed. What was changed so lately that a second change could leave the same times is read again.
+A stamp is `[size, mtime, ctime, inode]`, times in nanoseconds. No program can set a ctime, so an edit that restores the
+other three is noticed. A file that was changed just before it was read is read again, as a second change could have the
+same times.
 """
 
 from __future__ import annotations
@@ -17,15 +18,16 @@ from patcher.worktree.hashing import Digest
 from patcher.worktree.json_text import parse_json
 
 MOST_BYTES = 64 << 20
-"""Of the file: 300 000 paths or so."""
+"""The largest cache file that is read: some 300,000 paths."""
 SETTLED = 2 * 10**9
-"""Nanoseconds after which a change of the file shows in its times: the coarsest clock of a file system, FAT's."""
+"""Nanoseconds after which a second change surely has another time: the coarsest clock, that of FAT, has 2 s."""
 _FORM = 1
 _LENGTH = 5
+"""Of an entry: a stamp and the digest."""
 
 
 class DigestCache:
-    """Digests of files below `root`, kept in the file `place`. One that is missing or damaged knows nothing."""
+    """Digests of files below `root`, kept in the file `place`. A missing or damaged cache is an empty one."""
 
     def __init__(self, root: str, place: str) -> None:
         self._root = root
@@ -35,7 +37,7 @@ class DigestCache:
         self._seen: dict[str, list[Any]] = {}
 
     def digests(self, paths: Iterable[str]) -> tuple[dict[str, Digest], dict[str, OSError]]:
-        """As `hashing.digests` gives them; only files with other stamps are read."""
+        """As `hashing.digests`, but files with a known stamp are not read."""
         found: dict[str, Digest] = {}
         unread: dict[str, list[int]] = {}
         began = time.time_ns()
@@ -56,7 +58,7 @@ class DigestCache:
         return {**found, **read}, failed
 
     def save(self) -> None:
-        """Keep what was asked for, and forget the rest. Where that cannot be written, all is read again."""
+        """Write the digests that were asked for, and forget all others. If that fails, the next run reads more."""
         if not self._learned and len(self._seen) == len(self._known):
             return
         try:
@@ -73,7 +75,7 @@ class DigestCache:
             return None
 
     def _holds(self, entry: list[Any], there: os.stat_result) -> bool:
-        """`_written`, by the clock of the disk that the notes are on: git's own test of what is too new."""
+        """Whether the entry is still true. A file that changed shortly before the cache was written does not count."""
         return stat.S_ISREG(there.st_mode) and entry[:4] == _stamp(there) and _settled(there, self._written)
 
 
@@ -86,7 +88,7 @@ def _settled(there: os.stat_result, at: int) -> bool:
 
 
 def _read(place: str, root: str) -> tuple[int, dict[str, list[Any]]]:
-    """When the file was written, by the clock of its disk, and what it holds."""
+    """When the cache was written, by the clock of its disk, and its entries; only a cache of this user counts."""
     try:
         content, there = files.read_and_status(place, MOST_BYTES)
         found = parse_json(content, MOST_BYTES)

@@ -1,8 +1,8 @@
-"""Every call that changes a tree on the disk: the tree here, the tree on a host, the tree on a node.
+"""All operations that change a tree on the disk.
 
-The engine changes files through this module and through `patcher.worktree.files.write_whole_file` alone, so a test that
-swaps the `os` of these modules sees, counts and fails every operation. Nothing here follows a symlink in the last part
-of a path, and no file of a tree is written in place.
+The engine changes files only through this module and `patcher.worktree.files.write_whole_file`. So a test can replace
+the `os` of these two modules to count every operation and make any of them fail; that is why some functions here are a
+single call. Nothing here follows a symlink in the last part of a path, and no file of a tree is written in place.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ import stat
 from typing import Iterator, Union
 
 from patcher.worktree import files
-from patcher.worktree.files import SOURCE_BYTES, IrregularFileError, inherit_owner, read_and_status
+from patcher.worktree.files import SOURCE_BYTES, inherit_owner, read_and_status
 
 Place = Union[str, "os.PathLike[str]"]
 
 _NOT_THERE = (errno.ENOENT, errno.ENOTDIR)
-_ENDS_A_COPY = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
-"""Where a link is refused for one of these, a copy would be refused too."""
+_COPY_FAILS_TOO = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
+"""If a hard link fails with one of these, a copy would fail as well."""
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 _PIECE = 1 << 20
 
 
 def status(path: Place) -> os.stat_result | None:
-    """What is at `path` itself, a symlink not followed; None when nothing is."""
+    """The status of what is at `path`, without following a symlink; None if there is nothing."""
     try:
         return os.lstat(path)
     except OSError as error:
@@ -36,23 +36,23 @@ def status(path: Place) -> os.stat_result | None:
 
 
 def read(path: Place, most: int = SOURCE_BYTES) -> tuple[bytes, os.stat_result]:
-    """A regular file's bytes and status.
+    """The bytes and the status of a regular file.
 
     Raises:
-        OSError: also when `path` is a symlink or no regular file, or holds more than `most` bytes.
+        OSError: it cannot be read, is a symlink or no regular file, or has more than `most` bytes.
     """
     return read_and_status(path, most)
 
 
 def create(path: Place, content: bytes, *, mode: int = 0o666, like: os.stat_result | None = None) -> None:
-    """Write a file that must not exist yet. Not synced.
+    """Write a file that must not exist yet. It is not synced.
 
-    It gets the mode and owner of the file `like`; without one `mode`, and a file that root makes then belongs to the
-    folder's owner.
+    It gets the mode and owner of the file with the status `like`. Without `like` it gets `mode`, less the umask, and
+    a file that root makes belongs to the owner of its folder.
     """
     fd = os.open(path, _NEW, mode if like is None else 0o600)
     try:
-        _write(fd, content)
+        files.write_all(fd, content)
         if like is None:
             inherit_owner(path)
         else:
@@ -62,7 +62,7 @@ def create(path: Place, content: bytes, *, mode: int = 0o666, like: os.stat_resu
 
 
 def create_anew(path: Place, content: bytes, *, mode: int | None = None) -> None:
-    """As `create`, and have it on the disk; a file that an interrupted run has left there goes first.
+    """Write a file and sync it; one that is there already is removed first.
 
     `mode`: the permission bits, whatever the umask is.
     """
@@ -74,20 +74,20 @@ def create_anew(path: Place, content: bytes, *, mode: int | None = None) -> None
 
 
 def append(path: Place, offset: int, content: bytes) -> None:
-    """Write `content` at `offset` of a file, which ends there: a piece of a file that comes in."""
+    """Write `content` into a file at `offset`, and cut off what was behind that. For a file that arrives in pieces."""
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
     try:
         if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise IrregularFileError(errno.EINVAL, "not a regular file", os.fspath(path))
+            raise files.not_regular(path)
         os.ftruncate(fd, offset)
         os.lseek(fd, offset, os.SEEK_SET)
-        _write(fd, content)
+        files.write_all(fd, content)
     finally:
         os.close(fd)
 
 
 def copy(source: Place, target: Place, mode: int) -> None:
-    """A new file at `target` with the content of the regular file `source`, its times, and `mode`."""
+    """Copy the content and times of the regular file `source` to a new file at `target`, with the mode `mode`."""
     origin = files.open_regular(source)
     try:
         found = os.fstat(origin)
@@ -96,7 +96,7 @@ def copy(source: Place, target: Place, mode: int) -> None:
         try:
             piece = os.read(origin, _PIECE)
             while piece:
-                _write(fd, piece)
+                files.write_all(fd, piece)
                 piece = os.read(origin, _PIECE)
             os.fchmod(fd, mode)
         finally:
@@ -107,7 +107,7 @@ def copy(source: Place, target: Place, mode: int) -> None:
 
 
 def copy_attributes(source: Place, target: Place) -> None:
-    """Copy extended attributes, access lists among them, where the file system and the user's rights allow it."""
+    """Copy extended attributes, such as access control lists, as far as the file system and the rights allow it."""
     try:
         names = os.listxattr(source, follow_symlinks=False)
     except OSError:
@@ -120,16 +120,16 @@ def copy_attributes(source: Place, target: Place) -> None:
 
 
 def symlink(target: str, path: Place) -> None:
-    """A symlink anew."""
+    """Make a symlink; a file or link that is there already is removed first."""
     remove(path)
     os.symlink(target, path)
 
 
 def link(path: Place, second_name: Place) -> None:
-    """Give what is at `path` a second name, so that it outlives its replacement; a copy where links are refused.
+    """Keep the file or link at `path` under a second name: by a hard link, or a copy where the file system has none.
 
     Raises:
-        OSError: there is something at `second_name`, or neither works.
+        OSError: something is at `second_name`, or neither works.
     """
     found = os.lstat(path)
     if stat.S_ISLNK(found.st_mode):
@@ -138,7 +138,7 @@ def link(path: Place, second_name: Place) -> None:
     try:
         os.link(path, second_name, follow_symlinks=False)
     except OSError as error:
-        if error.errno in _ENDS_A_COPY:
+        if error.errno in _COPY_FAILS_TOO:
             raise
         copy(path, second_name, stat.S_IMODE(found.st_mode))
         if os.geteuid() == 0:
@@ -147,7 +147,7 @@ def link(path: Place, second_name: Place) -> None:
 
 
 def sync(path: Place) -> None:
-    """Have a file's content, or a folder's entries, on the disk before going on."""
+    """Wait until a file's content, or a folder's entries, are on the disk."""
     fd = os.open(path, _READ)
     try:
         files.sync(fd)
@@ -156,12 +156,12 @@ def sync(path: Place) -> None:
 
 
 def replace(source: Place, target: Place) -> None:
-    """Put `source` in the place of `target` in one step; both are on one file system."""
+    """Rename `source` to `target`, which is replaced in one step. Both must be on one file system."""
     os.replace(source, target)
 
 
 def move(path: Place, target: Place) -> None:
-    """As `replace`; from one file system to another, a copy that is whole before it has its name."""
+    """As `replace`, also between file systems: then the copy is whole before it gets its name."""
     try:
         os.replace(path, target)
     except OSError as error:
@@ -179,14 +179,12 @@ def move(path: Place, target: Place) -> None:
 
 
 def set_mode(path: Place, mode: int) -> None:
-    """Set the permission bits of a file of ours."""
+    """Set the permission bits of a file, which must be no symlink."""
     os.chmod(path, mode)
 
 
 def give(path: Place, user: int, group: int) -> None:
-    """Have a file, or a link itself, belong to somebody, where that is allowed: on many network file systems root
-    has no more rights than the user `nobody`.
-    """
+    """Change the owner of a file or a link itself. No error if that is not allowed: see `inherit_owner` of `files`."""
     try:
         os.chown(path, user, group, follow_symlinks=False)
     except PermissionError:
@@ -194,7 +192,7 @@ def give(path: Place, user: int, group: int) -> None:
 
 
 def remove(path: Place) -> None:
-    """Remove a file or link; nothing to remove is fine."""
+    """Remove a file or link if it is there."""
     try:
         os.unlink(path)
     except FileNotFoundError:
@@ -202,9 +200,10 @@ def remove(path: Place) -> None:
 
 
 def remove_bytecode(path: Place) -> None:
-    """Remove what Python has compiled from the file at `path`: its own check goes by second and size alone.
+    """Remove bytecode that Python would take for that of the Python file at `path`, though it is of an earlier text.
 
-    For example `__pycache__/worker.cpython-311.pyc` and `worker.cpython-311.opt-1.pyc` beside `worker.py`.
+    It is in a file such as `__pycache__/worker.cpython-311.opt-1.pyc`. What Python compiles anew anyway stays: some
+    forks have bytecode in git.
     """
     folder, name = os.path.split(os.fspath(path))
     if name.endswith(".py"):
@@ -214,15 +213,40 @@ def remove_bytecode(path: Place) -> None:
         except PermissionError:
             return  # Nor can this user's Python read it.
         for one in compiled:
-            if one.endswith(".pyc") and one.split(".")[0] == name[:-3]:
-                remove(os.path.join(cache, one))
+            compiled_file = os.path.join(cache, one)
+            if one.endswith(".pyc") and one.split(".")[0] == name[:-3] and _passes_for_current(compiled_file, path):
+                remove(compiled_file)
+
+
+def _passes_for_current(compiled: str, path: Place) -> bool:
+    """Whether Python would use bytecode without looking at what the source at `path` says, as PEP 552 has it.
+
+    The head of bytecode holds the source's time, in whole seconds, and size. A file that is replaced twice within a
+    second may have both. Bytecode with an unchecked hash is used whatever the source is. What is damaged, or has no
+    source, is of no use to anybody.
+    """
+    try:
+        fd = os.open(compiled, _READ)
+        try:
+            head = os.read(fd, 16)
+        finally:
+            os.close(fd)
+        source = os.stat(path)
+    except OSError:
+        return True
+    if len(head) < 16:
+        return True
+    flags, time, size = (int.from_bytes(head[at : at + 4], "little") for at in (4, 8, 12))
+    if flags & 1:
+        return not flags & 2
+    return (time, size) == (int(source.st_mtime) & 0xFFFFFFFF, source.st_size & 0xFFFFFFFF)
 
 
 def make_folder(path: Place) -> None:
-    """Make a folder; one that is there already is fine.
+    """Make a folder if it is not there. One that root makes belongs to the owner of the folder above.
 
     Raises:
-        NotADirectoryError: something else is there, also a symlink to a folder: what is put there would leave the tree.
+        NotADirectoryError: it is something else. A symlink to a folder counts as that: it may lead out of the tree.
     """
     try:
         os.mkdir(path)
@@ -234,24 +258,27 @@ def make_folder(path: Place) -> None:
 
 
 def make_folders(path: str, made: list[str] | None = None, *, mode: int = 0o777) -> None:
-    """Make a folder and those above it, as far as they are missing; the new ones are added to `made`.
+    """Make a folder and those above it that are missing. The paths of new ones are added to `made`.
 
-    `mode` is that of the last one. A symlink to a folder counts as one: who calls has seen that it stays in the tree.
+    `mode` is for the last one. Those that root makes belong to the owner of the folder above. A symlink to a folder
+    counts as a folder: the caller has checked where it leads.
     """
     if os.path.isdir(path):
         return
     make_folders(os.path.dirname(path), made)
     try:
         os.mkdir(path, mode)
-        if made is not None:
-            made.append(path)
     except FileExistsError:
         if not os.path.isdir(path):
             raise
+    else:
+        inherit_owner(path)
+        if made is not None:
+            made.append(path)
 
 
 def remove_folder(path: Place) -> bool:
-    """Remove a folder if it is empty; one that is not is left as it is. Whether there is none now.
+    """Remove a folder if it is empty. Returns whether it is gone, or was not there.
 
     Raises:
         OSError: it is empty, and cannot be removed.
@@ -267,7 +294,7 @@ def remove_folder(path: Place) -> bool:
 
 
 def remove_empty(path: str) -> bool:
-    """Remove a folder in which there are only folders. Whether it is gone."""
+    """Remove a folder that has nothing but empty folders in it. Returns whether it is gone."""
     for entry in list(os.scandir(path)):
         if not entry.is_dir(follow_symlinks=False) or not remove_empty(entry.path):
             return False
@@ -275,7 +302,7 @@ def remove_empty(path: str) -> bool:
 
 
 def remove_folder_if_allowed(path: Place) -> bool:
-    """As `remove_folder`; an empty folder does no harm where it stays."""
+    """As `remove_folder`, but an empty folder that cannot be removed is no error: it does no harm."""
     try:
         return remove_folder(path)
     except OSError:
@@ -283,7 +310,7 @@ def remove_folder_if_allowed(path: Place) -> bool:
 
 
 def remove_all(path: str) -> None:
-    """Remove a folder of ours and all in it; symlinks are removed, not followed."""
+    """Remove a file, or a folder with all that is in it, if it is there. Symlinks are removed, not followed."""
     found = status(path)
     if found is None:
         return
@@ -296,7 +323,7 @@ def remove_all(path: str) -> None:
 
 
 def names(folder: Place) -> list[str]:
-    """The names in a folder, sorted; none when it does not exist, or is a symlink to one."""
+    """The names in a folder, sorted; none if it does not exist, or is a symlink."""
     try:
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError as error:
@@ -310,7 +337,10 @@ def names(folder: Place) -> list[str]:
 
 
 def files_below(folder: str, below: str = "") -> Iterator[str]:
-    """What lies below a folder and is no folder, as paths below it with forward slashes; symlinks are not followed."""
+    """The paths, below `folder`, of all that is in it and is no folder. Symlinks are not followed.
+
+    `below`: only what is in this folder of it, such as `verl/trainer`.
+    """
     try:
         found = list(os.scandir(os.path.join(folder, below) if below else folder))
     except OSError as error:
@@ -326,7 +356,7 @@ def files_below(folder: str, below: str = "") -> Iterator[str]:
 
 
 def folders(folder: str) -> list[str]:
-    """The names of the folders in a folder, symlinks left out."""
+    """The names of the folders in a folder, sorted, without symlinks."""
     try:
         return sorted(entry.name for entry in os.scandir(folder) if entry.is_dir(follow_symlinks=False))
     except OSError as error:
@@ -336,13 +366,13 @@ def folders(folder: str) -> list[str]:
 
 
 def reserve(path: Place, size: int) -> None:
-    """Take `size` bytes of the disk, to be freed by removing the file."""
+    """Write a file of `size` bytes, so that this room is there when the file is removed."""
     remove(path)
     create(path, b"\0" * size, mode=0o600)
 
 
 def free_bytes(folder: Place) -> int | None:
-    """Bytes that this user may still write below `folder`; None where the file system does not say."""
+    """The bytes that this user can still write below `folder`; None if the file system does not tell."""
     try:
         found = os.statvfs(folder)
     except OSError:
@@ -357,20 +387,15 @@ def may_write(path: Place) -> bool:
     return os.access(path, os.W_OK)
 
 
-def _write(fd: int, content: bytes) -> None:
-    rest = memoryview(content)
-    while rest:
-        rest = rest[os.write(fd, rest) :]
-
-
 def _take_after(fd: int, like: os.stat_result) -> None:
+    """Give an open file the mode and owner of another one, as far as this user may."""
     mode = stat.S_IMODE(like.st_mode)
     own = os.fstat(fd)
     if (own.st_uid, own.st_gid) != (like.st_uid, like.st_gid):
         try:
             os.fchown(fd, like.st_uid, like.st_gid)
         except PermissionError:
-            mode &= 0o777  # Without setuid and setgid: the file has another owner than the one who gave it them.
+            mode &= 0o777  # Without setuid and setgid: they were meant for a file of the other owner.
             try:
                 os.fchown(fd, -1, like.st_gid)
             except PermissionError:

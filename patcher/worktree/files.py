@@ -1,8 +1,8 @@
-"""Read and replace files in a folder where somebody may have planted something else in their place.
+"""Read and write files safely where somebody may have put something else in their place.
 
-A tree, a shared cache or a host can hold a symlink, a pipe, a device, a folder or an endless file under any name that
-this tool opens. Reading such a name must not block (a pipe without a writer), not read without end (`/dev/zero`) and
-not lead elsewhere (a symlink to `~/.ssh/id_rsa`); writing must not go through it into another file.
+A tree, a shared cache or a host can have a symlink, a pipe, a device, a folder or a huge file under any name that this
+tool opens. So reading never blocks (a pipe without a writer), never reads without end (`/dev/zero`), and follows no
+symlink unless asked to (one to `~/.ssh/id_rsa`). Writing never goes through a symlink into another file.
 """
 
 from __future__ import annotations
@@ -17,36 +17,38 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
 SETTINGS_BYTES = 1 << 20
-"""The most that a settings file, a record, a ledger note or a git reference may hold. Real ones have a few kB."""
+"""The largest settings file, record, ledger note or git reference that is read. Real ones have a few kB."""
 SOURCE_BYTES = 16 << 20
-"""The most that a source file may hold. The largest in verl 0.1 to 0.9 and vLLM 0.20 has 0.6 MB."""
+"""The largest source file that is read. The largest in verl 0.1 to 0.9 and vLLM 0.20 has 0.6 MB."""
 DATA_BYTES = 256 << 20
-"""The most that is read into memory of any other file."""
+"""The largest of all other files that are read into memory at once. A guess."""
 
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _CANNOT_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EBADF)
+"""What fsync fails with on file systems that have none."""
 WRITER_SECONDS = 5
-"""For how long somebody is waited for who opens a pipe for writing that the user has named."""
+"""Seconds to wait for somebody to open a pipe for writing that the user has named. A guess."""
 _PIECE = 1 << 20
 _NULL = os.makedev(1, 3)
+"""The number of `/dev/null`, the only device that is read."""
 
 
 class IrregularFileError(OSError):
-    """Not a regular file: a folder, a pipe, a socket, a device, or (where links are not followed) a symlink."""
+    """Not a regular file: a folder, a pipe, a socket, a device, or a symlink that is not followed."""
 
 
 class TooLargeError(OSError):
-    """The file holds more than the caller reads."""
+    """The file is larger than the caller allows."""
 
 
 def open_regular(path: str | os.PathLike[str], *, follow: bool = False) -> int:
-    """A descriptor to read a regular file with. It never blocks, and a device is not opened at all.
+    """Open a regular file for reading, and return the descriptor. It never blocks; a device is not even opened.
 
-    `follow`: a symlink as the last part of `path` is followed; links further up always are.
+    `follow`: follow a symlink in the last part of `path`. Symlinks further up are always followed.
 
     Raises:
-        IrregularFileError: there is something else than a regular file.
+        IrregularFileError: it is no regular file.
         OSError: it cannot be opened.
     """
     _require_regular(os.stat(path) if follow else os.lstat(path), path)
@@ -60,18 +62,18 @@ def open_regular(path: str | os.PathLike[str], *, follow: bool = False) -> int:
 
 
 def read(path: str | os.PathLike[str], most: int, *, follow: bool = False) -> bytes:
-    """The bytes of a regular file that holds at most `most` bytes.
+    """The bytes of a regular file of at most `most` bytes. `follow` as in `open_regular`.
 
     Raises:
-        TooLargeError: it holds more, whatever its size says (`/proc` files say 0).
-        IrregularFileError: there is something else than a regular file.
+        TooLargeError: it has more, even if its size says less (files in `/proc` say 0).
+        IrregularFileError: it is no regular file.
         OSError: it cannot be read.
     """
     return read_and_status(path, most, follow=follow)[0]
 
 
 def read_and_status(path: str | os.PathLike[str], most: int, *, follow: bool = False) -> tuple[bytes, os.stat_result]:
-    """As `read`, and the status that the file had when it was opened."""
+    """As `read`, with the file's status at the time it was opened."""
     fd = open_regular(path, follow=follow)
     try:
         found = os.fstat(fd)
@@ -81,7 +83,7 @@ def read_and_status(path: str | os.PathLike[str], most: int, *, follow: bool = F
 
 
 def read_stream(path: str | os.PathLike[str], most: int) -> bytes:
-    """The bytes of what the user has named, see `open_stream`. Raises OSError, TooLargeError for more than `most`."""
+    """The bytes of a file, pipe or terminal that the user has named. Raises as `open_stream`, and TooLargeError."""
     fd = open_stream(path)
     try:
         return _read_all(fd, most, os.fstat(fd).st_size, path)
@@ -92,7 +94,7 @@ def read_stream(path: str | os.PathLike[str], most: int) -> bytes:
 def read_text(
     path: str | os.PathLike[str], most: int, *, encoding: str = "utf-8", errors: str = "strict", follow: bool = False
 ) -> str:
-    """The text of a regular file that holds at most `most` bytes, with newlines as `\\n`.
+    """The text of a regular file of at most `most` bytes, with every line end as `\\n`.
 
     Raises:
         UnicodeDecodeError: with `errors="strict"`, it is no text in that encoding.
@@ -103,7 +105,7 @@ def read_text(
 
 
 def inside(root: str | os.PathLike[str], path: str | os.PathLike[str]) -> str:
-    """The real place of `path`, which lies below `root`: symlinks within the tree are followed, none leads out of it.
+    """The real path of `path`, which must lie below `root`; symlinks inside it are followed.
 
     Raises:
         IrregularFileError: a symlink leads out of `root`, or in a circle.
@@ -115,18 +117,18 @@ def inside(root: str | os.PathLike[str], path: str | os.PathLike[str]) -> str:
 
 
 def lies_in(path: str | os.PathLike[str], folder: str | os.PathLike[str]) -> bool:
-    """Whether `path` is `folder` or below it: as it is written, or by where its links lead."""
+    """Whether `path` is `folder` or below it, either as it is written or with all symlinks followed."""
     real = os.path.join(os.path.realpath(folder), "")
     return any(os.path.join(place, "").startswith(real) for place in (os.path.abspath(path), os.path.realpath(path)))
 
 
 def leads_into(path: str | os.PathLike[str], folder: str | os.PathLike[str]) -> bool:
-    """Whether `path` with all links resolved is `folder` or below it."""
+    """Whether `path` with all symlinks followed is `folder` or below it."""
     return os.path.join(os.path.realpath(path), "").startswith(os.path.join(os.path.realpath(folder), ""))
 
 
 def open_binary(path: str | os.PathLike[str], *, follow: bool = True, buffering: int = -1) -> BinaryIO:
-    """A stream of a regular file's bytes, for those who read parts of a file that may be large.
+    """A binary stream of a regular file, for reading parts of a large one.
 
     Raises:
         OSError: as `open_regular`.
@@ -135,13 +137,12 @@ def open_binary(path: str | os.PathLike[str], *, follow: bool = True, buffering:
 
 
 def open_stream(path: str | os.PathLike[str]) -> int:
-    """A descriptor to read what the user has named: a regular file, a pipe as of `<(command)`, or a terminal.
+    """Open what the user has named for reading: a regular file, a pipe such as `<(command)`, a terminal, `/dev/null`.
 
-    A pipe is waited for until somebody opens it for writing, a few seconds at most. A device that could be read for
-    ever is refused.
+    A pipe gets `WRITER_SECONDS` for somebody to open it for writing.
 
     Raises:
-        IrregularFileError: there is something else.
+        IrregularFileError: it is something else, such as `/dev/zero`, which never ends; or nobody writes to the pipe.
         OSError: it cannot be opened.
     """
     _require_stream(os.stat(path), path)
@@ -150,7 +151,7 @@ def open_stream(path: str | os.PathLike[str]) -> int:
         found = os.fstat(fd)
         _require_stream(found, path)
         if stat.S_ISCHR(found.st_mode) and not os.isatty(fd) and found.st_rdev != _NULL:
-            raise IrregularFileError(errno.EINVAL, "not a regular file", os.fspath(path))
+            raise not_regular(path)
         if stat.S_ISFIFO(found.st_mode):
             _await_writer(fd, path)
         os.set_blocking(fd, True)
@@ -168,21 +169,20 @@ def write_whole_file(
     draft: str | os.PathLike[str] | None = None,
     durable: bool = True,
 ) -> None:
-    """Put a new file with `content` at `path` in one step. What was there, also a symlink, is replaced itself.
+    """Put a new file with `content` at `path` in one step. A symlink at `path` is replaced, not followed.
 
-    The content is on the disk before the name is; the name is too when this returns, if `durable`. `mode`: the
-    permission bits; by default what the umask leaves of rw-rw-rw-, in a file that
-    belongs to the owner of its folder if root makes it. `draft`: the path that the file has until then, for
-    callers who clear what a killed run has left; what is there goes first. By default it is a name beside `path` that
-    nobody else takes.
+    The content is synced to the disk before the file gets its name; with `durable` the name is synced too.
+
+    `mode`: the permission bits. By default they are what the umask leaves of rw-rw-rw-, and a file that root makes
+    belongs to the owner of its folder. `draft`: where the file is written first; a file that a killed run has left
+    there is removed. By default that is a unique name beside `path`.
 
     Raises:
-        OSError: it cannot be written; then what was at `path` is still there.
+        OSError: it cannot be written; what was at `path` is still there.
     """
     place = os.fspath(path)
-    folder, name = os.path.split(place)
     if draft is None:
-        beside = os.path.join(folder, f".{name}.{os.getpid()}-{os.urandom(4).hex()}.part")
+        beside = _unique_name_beside(place)
     else:
         beside = os.fspath(draft)
         try:
@@ -192,9 +192,7 @@ def write_whole_file(
     fd = os.open(beside, _CREATE, 0o666 if mode is None else 0o600)
     try:
         try:
-            rest = memoryview(content)
-            while rest:
-                rest = rest[os.write(fd, rest) :]
+            write_all(fd, content)
             if mode is not None:
                 os.fchmod(fd, mode)
             else:
@@ -210,17 +208,25 @@ def write_whole_file(
             pass
         raise
     if durable:
-        sync_folder(folder or ".")
+        sync_folder(os.path.dirname(place) or ".")
+
+
+def write_all(fd: int, content: bytes) -> None:
+    """Write all of `content`: `os.write` may write a part of it."""
+    rest = memoryview(content)
+    while rest:
+        rest = rest[os.write(fd, rest) :]
 
 
 def create_whole(path: str | os.PathLike[str], content: bytes, *, mode: int = 0o644) -> bool:
-    """Put a new file with `content` at `path` in one step, unless something is there. Whether it was put there.
+    """Put a new file with `content` at `path` in one step, unless something is there already.
+
+    Returns whether the file was put there.
 
     Raises:
         OSError: it cannot be written, or the file system has no hard links.
     """
-    folder, name = os.path.split(os.fspath(path))
-    beside = os.path.join(folder, f".{name}.{os.getpid()}-{os.urandom(4).hex()}.part")
+    beside = _unique_name_beside(os.fspath(path))
     write_whole_file(beside, content, mode=mode, durable=False)
     try:
         os.link(beside, path)
@@ -232,9 +238,10 @@ def create_whole(path: str | os.PathLike[str], content: bytes, *, mode: int = 0o
 
 
 def inherit_owner(path: str | os.PathLike[str]) -> None:
-    """Have what root has made belong to the owner of its folder, who could not change it otherwise.
+    """Give what root has made to the owner of its folder, who could not change it otherwise.
 
-    On many network file systems root has no more rights than the user `nobody`: then it stays as it is.
+    Nothing happens for other users, and where root may not do so: on many network file systems root has only the rights
+    of the user `nobody`.
     """
     if os.geteuid() == 0:
         above = os.stat(os.path.dirname(os.fspath(path)) or ".")
@@ -246,7 +253,7 @@ def inherit_owner(path: str | os.PathLike[str]) -> None:
 
 
 def sync(fd: int) -> None:
-    """Have what was written to `fd` on the disk; file systems that cannot say so are taken at their word."""
+    """Wait until what was written to `fd` is on the disk. File systems without fsync are no error."""
     try:
         os.fsync(fd)
     except OSError as error:
@@ -255,7 +262,7 @@ def sync(fd: int) -> None:
 
 
 def sync_folder(path: str) -> None:
-    """Have a folder's entries on the disk."""
+    """Wait until a folder's entries are on the disk."""
     fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         sync(fd)
@@ -264,7 +271,11 @@ def sync_folder(path: str) -> None:
 
 
 def _await_writer(fd: int, path: str | os.PathLike[str]) -> None:
-    """Wait for data, or for a writer that has none yet. One that nobody has ever opened for writing tells nothing."""
+    """Wait for data in a pipe, or until all writers are gone. Raises IrregularFileError if there never was a writer.
+
+    `poll` does not tell a pipe that nobody has opened for writing from one whose writer is silent; a read does: it
+    returns nothing for the first, and fails with BlockingIOError for the second.
+    """
     waiting = select.poll()
     waiting.register(fd, select.POLLIN | select.POLLHUP)
     if not waiting.poll(WRITER_SECONDS * 1000):
@@ -275,16 +286,26 @@ def _await_writer(fd: int, path: str | os.PathLike[str]) -> None:
         raise IrregularFileError(errno.EINVAL, "a pipe that nobody writes to", os.fspath(path))
 
 
+def _unique_name_beside(path: str) -> str:
+    folder, name = os.path.split(path)
+    return os.path.join(folder, f".{name}.{os.getpid()}-{os.urandom(4).hex()}.part")
+
+
+def not_regular(path: str | os.PathLike[str]) -> IrregularFileError:
+    """The error for something that is neither a regular file nor a symlink."""
+    return IrregularFileError(errno.EINVAL, "not a regular file", os.fspath(path))
+
+
 def _require_stream(found: os.stat_result, path: str | os.PathLike[str]) -> None:
     if not (stat.S_ISREG(found.st_mode) or stat.S_ISFIFO(found.st_mode) or stat.S_ISCHR(found.st_mode)):
-        raise IrregularFileError(errno.EINVAL, "not a regular file", os.fspath(path))
+        raise not_regular(path)
 
 
 def _require_regular(found: os.stat_result, path: str | os.PathLike[str]) -> None:
     if stat.S_ISLNK(found.st_mode):
         raise IrregularFileError(errno.ELOOP, "a symlink, where a file is expected", os.fspath(path))
     if not stat.S_ISREG(found.st_mode):
-        raise IrregularFileError(errno.EINVAL, "not a regular file", os.fspath(path))
+        raise not_regular(path)
 
 
 def _read_all(fd: int, most: int, size: int, path: str | os.PathLike[str]) -> bytes:
@@ -293,7 +314,7 @@ def _read_all(fd: int, most: int, size: int, path: str | os.PathLike[str]) -> by
     parts: list[bytes] = []
     left = most + 1
     while left > 0:
-        part = os.read(fd, min(left, max(size + 1, 1 << 16), _PIECE))
+        part = os.read(fd, min(left, max(size + 1, 1 << 16), _PIECE))  # One more than the size, to see the end.
         if not part:
             return b"".join(parts)
         parts.append(part)

@@ -1,4 +1,4 @@
-"""SHA-256 of many files at once."""
+"""SHA-256 of contents, of files, and of many files at once."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from typing import Iterable, NamedTuple
 from patcher.worktree import files
 
 ABSENT = "0" * 64
-"""Stands for the digest of a file that is not there; no content is known that has it."""
+"""Stands for the digest of a file that does not exist. No content is known that has this digest."""
 _PIECE = 1 << 20
 _SAMPLE = 16
+"""Files that are read first, to see whether threads are worth it."""
 _QUICK = 0.0003
-"""Seconds a file below which threads cost more than they bring: small ones, from the page cache."""
+"""Seconds per file below which threads cost more than they gain. Small files from the page cache take less."""
 _AT_ONCE = 16
-"""Threads at the most. A guess."""
+"""The most threads. A guess: enough to hide the round trips of a network disk."""
 
 
 class Digest(NamedTuple):
-    """A regular file as it was read."""
+    """A regular file as it was read: `size` in bytes, `mode` as permission bits with setuid, setgid and sticky."""
 
     sha256: str
     size: int
@@ -30,7 +31,7 @@ class Digest(NamedTuple):
 
 
 def digest(path: str) -> Digest:
-    """Raises OSError, also where `path` is a symlink or no regular file."""
+    """The digest of the file at `path`. Raises OSError, also if it is a symlink or no regular file."""
     fd = files.open_regular(path)
     try:
         found = os.fstat(fd)
@@ -51,12 +52,12 @@ def digest_of(content: bytes) -> str:
 
 
 def of_link(target: str) -> str:
-    """The digest that stands for a symlink: of its target."""
-    return hashlib.sha256(os.fsencode(target)).hexdigest()
+    """The digest that stands for a symlink with this target."""
+    return digest_of(os.fsencode(target))
 
 
 def digests(root: str, paths: Iterable[str]) -> tuple[dict[str, Digest], dict[str, OSError]]:
-    """The digests of files below `root`, and what kept the others from being read."""
+    """The digests of files below `root`, by path, and the errors of those that cannot be read."""
     wanted = list(paths)
     found: dict[str, Digest] = {}
     failed: dict[str, OSError] = {}

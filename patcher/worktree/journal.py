@@ -1,21 +1,23 @@
-"""A change under way, written down before the first file is replaced, so that whoever comes next can end it.
+"""The journal of a change: written before the first file is replaced, so that the next run can end an interrupted one.
 
-Once the journal is there, every new file lies whole in `staged/<n>.new` and every old one in `staged/<n>.old`; a file
-is replaced by renaming. So each step can be repeated, and each can be taken back. Pre-images come before the files are
-replaced and go after, to `staged`, and only those that the journal names: nothing else ever removes one.
+When the journal is on the disk, every new file is whole in `staged/<n>.new` and every old one in `staged/<n>.old`.
+Files are replaced by renaming. So a change has two sides, `old` and `new`, and each step towards either can be
+repeated.
 
-A file that is not there on one side has the digest ABSENT there, and nothing is staged for that side: it is removed.
-The folders that it needs are made with it. Those that the journal names go where they are empty on the side reached:
+Pre-images are moved into `originals` before files are replaced, and those that are no longer needed are moved back to
+`staged` afterwards. Only those that a journal names are ever removed.
 
-    verl/flags/log.py made, in a folder of its own      folders: verl/flags
-    forwards                                            it holds a file, and stays
-    backwards                                           it is empty, and goes
+A file that does not exist on one side has the digest ABSENT there, and no staged file. Folders are made as files need
+them; those that the journal names are removed if they are empty in the end:
+
+    verl/flags/log.py is new, and so is its folder      folders: verl/flags
+    towards `new`                                       it has a file, and stays
+    towards `old`                                       it is empty, and is removed
 """
 
 from __future__ import annotations
 
 import contextlib
-import errno
 import json
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -24,22 +26,23 @@ from typing import Iterable, Literal
 from patcher import __version__
 from patcher.messages import Refusal, message_of, phrase
 from patcher.worktree import disk, files
-from patcher.worktree.hashing import ABSENT, digest_of
+from patcher.worktree.hashing import ABSENT
 from patcher.worktree.json_text import parse_json
+from patcher.worktree.layout import FOLDER, JOURNAL
 from patcher.worktree.ledger import NOTE, is_digest
 from patcher.worktree.os_errors import refused
-from patcher.worktree.path_guard import FOLDER, resolve
-from patcher.worktree.storage import Storage
+from patcher.worktree.path_guard import resolve
+from patcher.worktree.storage import Storage, digest_at
 
 FORMAT = 3
-"""1, which named no pre-images, and 2, which made and removed no files, are read too."""
+"""Formats 1 (names no pre-images) and 2 (makes and removes no files) can be read too."""
 Direction = Literal["finished", "rolled-back"]
 Side = Literal["old", "new"]
 
 
 @dataclass(frozen=True)
 class Step:
-    """One file to replace, make or remove: its digest before and after."""
+    """One file to replace, make or remove, with its SHA-256 before and after; ABSENT where it does not exist."""
 
     path: str
     old: str
@@ -48,31 +51,34 @@ class Step:
 
 @dataclass(frozen=True)
 class Journal:
-    """All that a change does. The ledger comes last; None: there is none before, or none after."""
+    """Everything that a change does. The ledger is replaced last."""
 
     purpose: str
+    """The command, such as `apply`."""
     steps: tuple[Step, ...]
     ledger_old: str | None
+    """The SHA-256 of the ledger's file before; None if there is none."""
     ledger_new: str | None
+    """The same after the change."""
     placed: tuple[str, ...] = ()
-    """Names of pre-images and of their notes, in `staged` until they are moved to `originals`."""
+    """Names of new pre-images and notes, in `staged` until they are moved to `originals`."""
     fresh: tuple[str, ...] = ()
-    """Digests of the pre-images that were not there before; they go if the change is taken back."""
+    """Digests of pre-images that were not there before; they are removed if the change is taken back."""
     dropped: tuple[str, ...] = ()
-    """Digests of the pre-images that are not needed once the change is done."""
+    """Digests of pre-images that are not needed after the change."""
     folders: tuple[str, ...] = ()
-    """Folders of files that are made or removed: they go where they are empty in the end."""
+    """Folders of files that are made or removed; they are removed if they are empty in the end."""
 
 
 @dataclass(frozen=True)
 class Recovery:
-    """A change that an earlier run did not end, and which way it was ended now."""
+    """A change that an earlier run did not end, and how this run has ended it."""
 
     purpose: str
     direction: Direction
     files: tuple[str, ...]
     kept: tuple[str, ...] = ()
-    """Files that somebody has changed since the interruption: left as they are."""
+    """Paths of files that somebody has changed since the interruption; they are left as they are."""
 
 
 class ChangedMeanwhileError(Exception):
@@ -84,14 +90,14 @@ class ChangedMeanwhileError(Exception):
 
 
 def write(storage: Storage, journal: Journal) -> None:
-    """Write the journal in one step; when this returns it is on the disk."""
+    """Write the journal in one step. When this returns, it and everything staged is on the disk."""
     data = {"format": FORMAT, "tool": __version__, **asdict(journal)}
     disk.sync(storage.staged)
     files.write_whole_file(storage.journal, json.dumps(data, indent=1).encode(), draft=storage.staged / "journal")
 
 
 def read(storage: Storage) -> Journal | None:
-    """The journal of a change that was interrupted, if there is one.
+    """The journal of an interrupted change; None if there is none.
 
     Raises:
         Refusal: it is damaged, of a newer format, or cannot be read.
@@ -101,7 +107,7 @@ def read(storage: Storage) -> Journal | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise refused(error, phrase("{path}: cannot be read", path=f"{FOLDER}/journal.json")) from error
+        raise refused(error, phrase("{path}: cannot be read", path=JOURNAL)) from error
     try:
         data = parse_json(content)
         if data["format"] not in (1, 2, FORMAT):
@@ -109,7 +115,7 @@ def read(storage: Storage) -> Journal | None:
                 "journal",
                 phrase(
                     "{path}: written by another uky-patch ({version})",
-                    path=f"{FOLDER}/journal.json",
+                    path=JOURNAL,
                     version=data.get("tool", phrase("of unknown version")),
                 ),
                 phrase("that run was interrupted, and only its own version knows how to end it"),
@@ -134,7 +140,7 @@ def read(storage: Storage) -> Journal | None:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise Refusal(
             "journal",
-            phrase("{path}: damaged", path=f"{FOLDER}/journal.json"),
+            phrase("{path}: damaged", path=JOURNAL),
             message_of(error),
             phrase(
                 "The files before and after are in {folder}/staged. Set the tree right by hand or with git, "
@@ -148,32 +154,33 @@ def read(storage: Storage) -> Journal | None:
 def carry_out(
     storage: Storage, journal: Journal, side: Side, *, strict: bool, untouched: str | None = None
 ) -> tuple[str, ...]:
-    """Bring every file and the ledger to one side of the change, and remove the journal.
+    """Bring every file and the ledger to one side of the change, and remove the journal. Can be repeated.
 
-    Returns the files that are on neither side and were therefore left. Their pre-images stay, but for that of
-    `untouched`, which is known not to have been replaced.
+    Returns the paths of files whose digest is that of neither side: they are left, and their pre-images stay. Only the
+    pre-image of `untouched` goes: the caller knows that this file was not replaced.
 
     Raises:
-        ChangedMeanwhileError: a file is on neither side, and `strict` is set.
-        OSError: a step could not be taken; it can be tried again.
+        ChangedMeanwhileError: with `strict`, for such a file.
+        OSError: a step failed; it can be tried again.
     """
     kept, folders = [], {storage.folder, *(resolve(storage.root, folder).parent for folder in journal.folders)}
     _move(journal.placed if side == "new" else _with_notes(journal.dropped), storage.staged, storage.originals)
     for number, step in enumerate(journal.steps):
         place = resolve(storage.root, step.path)
         wanted, other = (step.new, step.old) if side == "new" else (step.old, step.new)
-        current = _digest_at(place)
+        current = digest_at(place)
         if current == other and wanted == ABSENT:
             disk.remove(place)
         elif current == other:
-            _make_folders(place.parent)
+            disk.make_folders(str(place.parent))
             disk.replace(storage.staged / f"{number}.{side}", place)
         elif current != wanted:
             if strict:
                 raise ChangedMeanwhileError(step.path)
             kept.append(step.path)
             continue
-        with contextlib.suppress(PermissionError):  # It does no harm but in the second in which it was made.
+        # Bytecode does harm only if the old and new source have the same second and size, so a failure is no error.
+        with contextlib.suppress(PermissionError):
             disk.remove_bytecode(place)
         folders.add(place.parent)
     _remove_empty(resolve(storage.root, folder) for folder in journal.folders)
@@ -189,12 +196,12 @@ def carry_out(
 
 
 def recover(storage: Storage) -> Recovery | None:
-    """End a change that was interrupted: forwards if everything for it is there, else backwards.
+    """Finish an interrupted change if everything that it needs is there, else take it back. None if there is none.
 
     The caller holds the lock.
 
     Raises:
-        Refusal: it can be ended neither way now.
+        Refusal: neither is possible now.
     """
     journal = read(storage)
     if journal is None:
@@ -216,7 +223,7 @@ def recover(storage: Storage) -> Recovery | None:
 
 
 def _try(storage: Storage, journal: Journal, side: Side) -> Recovery | OSError | None:
-    """End the change towards one side; None when what that takes is not there."""
+    """Bring the change to one side. Returns None if a staged file for that is missing, and an error of the disk."""
     direction: Direction = "finished" if side == "new" else "rolled-back"
     try:
         if not _possible(storage, journal, side):
@@ -228,23 +235,24 @@ def _try(storage: Storage, journal: Journal, side: Side) -> Recovery | OSError |
 
 
 def _possible(storage: Storage, journal: Journal, side: Side) -> bool:
+    """Whether every file that `carry_out` would move is there and whole."""
     for number, step in enumerate(journal.steps):
         wanted, other = (step.new, step.old) if side == "new" else (step.old, step.new)
         if (
             wanted != ABSENT
-            and _digest_at(resolve(storage.root, step.path)) == other
-            and (_digest_at(storage.staged / f"{number}.{side}") != wanted)
+            and digest_at(resolve(storage.root, step.path)) == other
+            and (digest_at(storage.staged / f"{number}.{side}") != wanted)
         ):
             return False
     if side == "new" and not all(_is_placed(storage, name) for name in journal.placed if is_digest(name)):
         return False
     wanted_ledger = journal.ledger_new if side == "new" else journal.ledger_old
-    current = _digest_at(storage.ledger)
-    return wanted_ledger in (None, current) or _digest_at(storage.staged / f"ledger.{side}") == wanted_ledger
+    current = digest_at(storage.ledger)
+    return wanted_ledger in (None, current) or digest_at(storage.staged / f"ledger.{side}") == wanted_ledger
 
 
 def _is_placed(storage: Storage, sha256: str) -> bool:
-    return any(_digest_at(folder / sha256) == sha256 for folder in (storage.staged, storage.originals))
+    return any(digest_at(folder / sha256) == sha256 for folder in (storage.staged, storage.originals))
 
 
 def _without_note(name: str) -> str:
@@ -256,7 +264,7 @@ def _with_notes(digests: Iterable[str]) -> list[str]:
 
 
 def _move(names: Iterable[str], source: Path, target: Path) -> None:
-    """Move those that are still to be moved; so it can be repeated, and taken back."""
+    """Move the files that are still in `source`; the others were moved by the run that was interrupted."""
     for name in names:
         if disk.status(source / name) is not None:
             disk.replace(source / name, target / name)
@@ -264,9 +272,12 @@ def _move(names: Iterable[str], source: Path, target: Path) -> None:
 
 
 def _carry_out_ledger(storage: Storage, journal: Journal, side: Side) -> None:
-    """Write the ledger of that side, as a file of its own: what is staged stays whole whatever becomes of it."""
+    """Write the ledger of that side. It is copied, not moved: the staged one is needed if this has to be repeated.
+
+    A ledger of neither side, or something that is no file, is moved to the kept copies.
+    """
     wanted = journal.ledger_new if side == "new" else journal.ledger_old
-    current = _digest_at(storage.ledger)
+    current = digest_at(storage.ledger)
     if current not in (journal.ledger_old, journal.ledger_new) or current is None:
         storage.set_ledger_aside()
     if wanted is None:
@@ -276,34 +287,13 @@ def _carry_out_ledger(storage: Storage, journal: Journal, side: Side) -> None:
         files.write_whole_file(storage.ledger, content, draft=storage.staged / "ledger")
 
 
-def _make_folders(folder: Path) -> None:
-    """Make a folder and those above it, as far as they are missing."""
-    if disk.status(folder) is None:
-        _make_folders(folder.parent)
-        disk.make_folder(folder)
-
-
 def _remove_empty(folders: Iterable[Path]) -> None:
-    """Remove those of the folders that are empty, from the innermost; what Python has compiled in them is nothing."""
+    """Remove the folders that are empty, innermost first. An empty `__pycache__` does not count."""
     for folder in sorted(folders, reverse=True):
         disk.remove_folder_if_allowed(folder / "__pycache__")
         disk.remove_folder(folder)
 
 
 def _nearest_folder(folder: Path) -> Path:
-    """The folder itself, or the first above it that is there."""
+    """The folder itself if it exists, else the first above it that does."""
     return folder if disk.status(folder) is not None else _nearest_folder(folder.parent)
-
-
-def _digest_at(place: Path) -> str | None:
-    """The digest of the file that is there; None where something else is, or a symlink."""
-    try:
-        return digest_of(disk.read(place)[0])
-    except (FileNotFoundError, NotADirectoryError):
-        return ABSENT
-    except files.IrregularFileError:
-        return None
-    except OSError as error:
-        if error.errno == errno.ELOOP:
-            return None
-        raise

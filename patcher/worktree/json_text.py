@@ -1,7 +1,7 @@
-"""JSON that another machine, another program or a shared folder may have written: parsed with limits.
+"""JSON from another machine, another program or a shared folder, parsed with limits on size and depth.
 
-`json.loads` raises RecursionError for a text that nests too deeply, which callers who wait for ValueError do not
-catch; and what it lets pass may still be too deep for those who walk through the result.
+`json.loads` raises RecursionError, not ValueError, for a text that nests too deeply. And what it accepts can still be
+too deep for a recursive function that walks through the result.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ import json
 from typing import Any
 
 MOST_BYTES = 64 << 20
-"""The most that a text may have. The manifest of a tree of 50,000 files has 10 MB."""
+"""The largest text that is parsed. The manifest of a tree of 50,000 files has 10 MB."""
 DEEPEST = 100
-"""The most levels. What this tool writes itself has 12 at most."""
+"""The most levels of nesting. What this tool writes has at most 12."""
 
 
 def parse_json(text: str | bytes | bytearray, most: int = MOST_BYTES) -> Any:
-    """The value that a JSON text stands for.
+    """As `json.loads`.
 
     Raises:
-        ValueError: it is no JSON, or larger or deeper nested than is looked at.
+        ValueError: it is no JSON, has more than `most` bytes (characters of a `str`), or nests too deeply.
     """
     if len(text) > most:
         raise ValueError(f"more than {most} bytes of JSON")

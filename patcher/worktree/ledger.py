@@ -1,10 +1,10 @@
-"""Which files are patched, by which records, and from what: `.uky-patch/ledger.json`, and the notes beside pre-images.
+"""The ledger, `.uky-patch/ledger.json`: which files are patched, by which records; and the notes beside pre-images.
 
-A note, `.uky-patch/originals/<sha256>.json`, is the part of the ledger that is about its pre-image: the paths, the
-mode, the release, what the file was made into, and the records that did so. So the ledger can be made again from the
-pre-images alone. A note holds that part as it is after a change and as it was before, for it is there before the change
-is made, and stays if it is taken back. All files that records have made share one note, of the pre-image ABSENT, which
-is no file.
+The note `.uky-patch/originals/<sha256>.json` has the part of the ledger that is about this pre-image: paths, mode,
+release, the digest after patching, and the records. So a lost ledger can be made again from the notes. A note is
+written before the change, and stays if the change is taken back; so it has that part of the ledger twice, as it is
+after the change and as it was before. Files that records have created have no pre-image. They share one note, under the
+name ABSENT.
 """
 
 from __future__ import annotations
@@ -21,83 +21,90 @@ from patcher.worktree.json_text import parse_json
 
 FORMAT = 1
 NOTE = ".json"
-"""What a note's name has after its pre-image's digest."""
+"""The end of a note's file name; before it stands the digest of the pre-image."""
 
 
 @dataclass(frozen=True)
 class PatchedFile:
-    """A file's digest before the first record and after the last, and the records in between, in order.
-
-    `original` is ABSENT of a file that a record has made.
-    """
+    """A file of the tree that records have changed or created."""
 
     original: str
+    """Its SHA-256 before the first record; ABSENT if a record has created it."""
     patched: str
+    """Its SHA-256 after the last record."""
     records: tuple[str, ...]
+    """The ids of the records, in the order in which they were applied."""
     mode: int | None = None
     """The permission bits of the original."""
     release: str = ""
-    """The verl version that the original is of; "" where that is not known."""
+    """The verl version that the original is from; "" if that is not known."""
     folders: tuple[str, ...] = ()
-    """The folders that were made for it, from the outermost; without the file they go where they are empty."""
+    """The folders that were made for it, outermost first. When the file goes, they go too if they are empty."""
 
 
 @dataclass(frozen=True)
 class AppliedRecord:
-    """A record as it was when it was applied: `source` is its TOML text, `at` the UTC time in ISO 8601."""
+    """A record as it was when it was applied."""
 
     source: str
+    """Its TOML text."""
     versions: Mapping[str, str] = field(default_factory=dict)
+    """The versions of the packages that it was applied for, by name."""
     at: str = ""
+    """The UTC time in ISO 8601."""
 
     @property
     def digest(self) -> str:
+        """The SHA-256 of the text."""
         return digest_of(self.source.encode())
 
 
 @dataclass(frozen=True)
 class Ledger:
-    """The state of a tree as the tool left it. Falsy when nothing is applied."""
+    """The patched files by path, and the applied records by id. False as a condition if nothing is applied."""
 
     files: Mapping[str, PatchedFile] = field(default_factory=dict)
     records: Mapping[str, AppliedRecord] = field(default_factory=dict)
     basis: Mapping[str, Any] = field(default_factory=dict)
-    """Whatever the planner needs to know that nothing has changed since: any JSON values."""
+    """What the planner keeps to see later that nothing has changed: any JSON values."""
     tool: str = __version__
+    """The version of uky-patch that wrote it."""
 
     def __bool__(self) -> bool:
         return bool(self.files or self.records)
 
     def of(self, paths: Collection[str]) -> Ledger:
-        """The part of it that is about `paths`: these files, and the records in them."""
+        """The part of the ledger about `paths`: these files, and the records in them."""
         files = {path: file for path, file in self.files.items() if path in paths}
         names = {name for file in files.values() for name in file.records}
         return Ledger(files, {name: record for name, record in self.records.items() if name in names}, tool=self.tool)
 
     def without(self, paths: Collection[str]) -> Ledger:
-        """The part of it that is not about `paths`; itself where there are none."""
+        """The part of the ledger about all other files; itself if `paths` is empty."""
         return self.of(self.files.keys() - set(paths)) if paths else self
 
 
 class DamagedLedgerError(Refusal):
-    """The ledger's file is there and says nothing that can be used."""
+    """The ledger's file exists, but cannot be used."""
 
 
 @dataclass(frozen=True)
 class Note:
-    """A pre-image's digest, and what is known of its files: as it is, then as it was before the last change."""
+    """The note on one pre-image; see the module's docstring."""
 
     sha256: str
+    """Of the pre-image."""
     states: tuple[Ledger, ...]
+    """The part of the ledger about it: after the last change, then before it. One if both are the same."""
 
 
 def now() -> str:
-    """The UTC time, as the ledger writes it."""
+    """The UTC time in ISO 8601, in seconds."""
     return datetime.now(timezone.utc).isoformat(timespec="seconds")
 
 
 def dump(ledger: Ledger) -> bytes:
-    """The ledger's file; the same ledger gives the same bytes."""
+    """The bytes of the ledger's file. The same ledger gives the same bytes."""
     data = {"format": FORMAT, "tool": ledger.tool, **pack(ledger), "basis": dict(ledger.basis)}
     return json.dumps(data, indent=1, ensure_ascii=False).encode() + b"\n"
 
@@ -114,7 +121,7 @@ def pack(ledger: Ledger) -> dict[str, Any]:
 
 
 def unpack(data: Mapping[str, Any]) -> Ledger:
-    """The ledger with these files and records. Raises ValueError, KeyError, TypeError or AttributeError for others."""
+    """The inverse of `pack`. Raises ValueError, KeyError, TypeError or AttributeError for anything else."""
     return Ledger(
         files={path: _file(entry) for path, entry in data["files"].items()},
         records={id_: _record(id_, entry) for id_, entry in data["records"].items()},
@@ -166,7 +173,7 @@ def parse(content: bytes, where: str) -> Ledger:
 
 
 def dump_note(sha256: str, after: Ledger, before: Ledger) -> bytes:
-    """The note of the pre-image `sha256` once `before` has become `after`."""
+    """The bytes of the note on the pre-image `sha256`, for the change from the ledger `before` to `after`."""
     states = [pack(ledger.of(_paths(ledger, sha256))) for ledger in (after, before)]
     distinct = [state for number, state in enumerate(states) if state["files"] and state not in states[:number]]
     data = {"format": FORMAT, "tool": __version__, "sha256": sha256, "states": distinct}
@@ -174,7 +181,7 @@ def dump_note(sha256: str, after: Ledger, before: Ledger) -> bytes:
 
 
 def parse_note(sha256: str, content: bytes) -> Note | None:
-    """The note of the pre-image `sha256`; None where `content` is no such note."""
+    """The note on the pre-image `sha256`; None if `content` is no such note."""
     try:
         data = parse_json(content)
         if data["format"] != FORMAT or data["sha256"] != sha256:
@@ -186,24 +193,25 @@ def parse_note(sha256: str, content: bytes) -> Note | None:
 
 
 def _paths(ledger: Ledger, sha256: str) -> frozenset[str]:
+    """The paths of the files that have this pre-image."""
     return frozenset(path for path, file in ledger.files.items() if file.original == sha256)
 
 
 def folders_above(path: str) -> list[str]:
-    """The folders of a path, from the outermost: `a` and `a/b` of `a/b/c.py`."""
+    """The folders that a path lies in, outermost first: `a` and `a/b` for `a/b/c.py`."""
     parts = path.split("/")
     return ["/".join(parts[:count]) for count in range(1, len(parts))]
 
 
 def folders_of_made(ledger: Ledger, there: Iterable[str]) -> set[str]:
-    """The folders in which there are only files that records have made; `there` are the paths of all files."""
+    """The folders in which all files were created by records. `there`: the paths of all files of the tree."""
     made = {path for path, file in ledger.files.items() if file.original == ABSENT}
     others = {folder for path in there if path not in made for folder in folders_above(path)}
     return {folder for path in made for folder in folders_above(path)} - others
 
 
 def with_folders(ledger: Ledger, made: Collection[str]) -> Ledger:
-    """The ledger with those of some folders that the files which records have made lie in."""
+    """The ledger in which each file that a record has created names those of the folders `made` that it lies in."""
     files = {
         path: replace(file, folders=tuple(folder for folder in folders_above(path) if folder in made))
         if file.original == ABSENT
@@ -214,7 +222,7 @@ def with_folders(ledger: Ledger, made: Collection[str]) -> Ledger:
 
 
 def is_digest(value: object) -> bool:
-    """Whether `value` can be the SHA-256 of a file."""
+    """Whether `value` has the form of a SHA-256 in lower-case hexadecimal."""
     return isinstance(value, str) and len(value) == 64 and not set(value) - set("0123456789abcdef")
 
 

@@ -1,11 +1,10 @@
-"""The one lock of this tool: flock on a file, with a note in it that says who holds it.
+"""File locks (flock) with a note in the file that says who holds the lock. All locks of this tool are made here.
 
-A flock can be taken by whoever can open the file, also for reading alone. So a lock file that anyone may read lets
-anyone stop its owner for ever: the file gets no more rights than its folder gives (a folder of mode 0755 gives a lock
-file of mode 0600, one of mode 0775 one of 0660), and no lock is waited for without a limit.
+Whoever can open the file, even for reading, can take the lock, and so stop its owner for ever. So a lock file has no
+more rights than its folder: mode 0600 in a folder of mode 0755, 0660 in one of 0775. And every wait has a limit.
 
-The note is a courtesy, a JSON object such as `{"pid": 4711, "host": "node3", "purpose": "apply", "since": "..."}`. The
-lock holds without it: the kernel lets go when the process ends, whatever the file says.
+The note is a JSON object such as `{"pid": 4711, "host": "node3", "purpose": "apply", "since": "..."}`. It is only for
+messages: the lock is held as long as the process lives, whatever the file says.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ import stat
 import time
 from typing import Any, Callable, Collection, Dict
 
-from patcher.worktree.files import IrregularFileError, inherit_owner
+from patcher.worktree.files import inherit_owner, not_regular
 from patcher.worktree.json_text import parse_json
 
 Note = Dict[str, Any]
-"""What a lock's holder says of itself; empty for a holder that has not written it yet, or that only reads."""
+"""What the holder of a lock says about itself. Empty if it only reads, or has not written its note yet."""
 
 _MOST = 4096
-"""Bytes of a note that are read. The longest field is a command line of ours."""
+"""Bytes of a note that are read. The longest field is a command line of this tool."""
 _UNSUPPORTED = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL)
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _WRITE = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -37,11 +36,11 @@ class LockUnsupportedError(OSError):
 
 
 class ForeignLockError(OSError):
-    """The lock file belongs to somebody who has no say over its folder, so they could hold it for ever."""
+    """The lock file belongs to a user who does not own its folder, and who could hold the lock for ever."""
 
 
 class LockHeldError(Exception):
-    """Somebody else held the lock for longer than was waited; `owner` is their note."""
+    """Somebody else holds the lock; `owner` is their note."""
 
     def __init__(self, owner: Note) -> None:
         super().__init__("the lock is held")
@@ -57,7 +56,7 @@ class Lock:
         self._signed = signed
 
     def release(self) -> None:
-        """Let go, and take the note out."""
+        """Remove the note, and unlock. Can be called again."""
         if self._fd >= 0:
             fd, self._fd = self._fd, -1
             try:
@@ -67,7 +66,7 @@ class Lock:
                 os.close(fd)
 
     def remove(self) -> None:
-        """Remove the file, and let go: whoever waits for it sees that it is gone, and starts anew."""
+        """Remove the file, and unlock. Whoever waits for the lock sees that the file is gone, and makes it anew."""
         if self._fd >= 0:
             os.unlink(self.path)
             self.release()
@@ -87,15 +86,15 @@ def take(
     on_wait: Callable[[Note], None] | None = None,
     on_held: Callable[[Note, int], None] | None = None,
 ) -> Lock:
-    """The lock at `path`, signed with `note`; without a note, a reader's lock on a file that is there.
+    """Take the lock at `path`, and write `note` into it. Without a note: take a shared lock on a file that exists.
 
-    It is waited for up to `wait` seconds. `on_wait` is called once with the holder's note, when somebody holds it;
-    `on_held` each time that it is found held, with the note and the open file: it may raise to give up.
+    If somebody holds it, wait up to `wait` seconds. `on_wait` is called once, with the holder's note; `on_held` at each
+    try, with the note and the descriptor of the file, and it may raise to end the waiting.
 
     Raises:
         LockHeldError: it is still held after that time.
-        LockUnsupportedError: the file system offers no flock.
-        FileNotFoundError: the folder is not there, or was removed meanwhile by who held the lock.
+        LockUnsupportedError: the file system has no flock.
+        FileNotFoundError: the folder does not exist, or its holder has removed it meanwhile.
         OSError: the file cannot be opened or made.
     """
     deadline, waiting = time.monotonic() + wait, False
@@ -121,11 +120,11 @@ def take(
         except BaseException:
             os.close(fd)
             raise
-        os.close(fd)  # Its holder has ended and removed it.
+        os.close(fd)  # The last holder has removed the file: this lock is on one that nobody else can see.
 
 
 def is_free(path: str | os.PathLike[str]) -> bool:
-    """Whether the lock file is there, may be read, and nobody holds it, to read or to write."""
+    """Whether the lock file exists, can be read, and is locked by nobody, not even shared."""
     try:
         fd = open_lock(path, make=False)
     except OSError:
@@ -139,7 +138,7 @@ def is_free(path: str | os.PathLike[str]) -> bool:
 
 
 def read_note(fd: int) -> Note:
-    """What the holder of an open lock file says of itself."""
+    """The note in an open lock file; empty if there is none that can be parsed."""
     try:
         note = parse_json(os.pread(fd, _MOST, 0))
     except (OSError, ValueError):
@@ -148,16 +147,16 @@ def read_note(fd: int) -> Note:
 
 
 def signature(purpose: str) -> Note:
-    """The note of this process, as `.uky-patch/lock` holds it."""
+    """The note of this process for a tree's lock. `since` is the UTC time in ISO 8601."""
     since = time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime())
     return {"pid": os.getpid(), "host": os.uname().nodename, "purpose": purpose, "since": since}
 
 
 def end_orphans(over: Collection[str]) -> Callable[[Note, int], None]:
-    """For `take`'s `on_held`: a holder whose `run` is among `over` gets a signal, as its client is gone, and we wait.
+    """A function for `on_held` of `take`: end the agents that a cut connection has left, and wait for nobody else.
 
-    Anybody else's lock is not: LockHeldError is raised at once. For example `over` holds the run that a cut connection
-    has left on the host; its agent ends what it is doing, and then itself.
+    `over` are the ids of runs whose client is gone. A holder with such a `run` in its note gets SIGTERM: its agent
+    finishes what it is doing, and ends. For any other holder LockHeldError is raised at once.
     """
 
     ending = False
@@ -167,14 +166,14 @@ def end_orphans(over: Collection[str]) -> Callable[[Note, int], None]:
         if str(owner.get("run")) in over:
             ending = True
             _hang_up(owner, fd)
-        elif owner or not ending:  # An orphan that ends takes its note out just before it lets go.
+        elif owner or not ending:  # An agent that ends removes its note just before it unlocks.
             raise LockHeldError(owner)
 
     return on_held
 
 
 def _hang_up(owner: Note, fd: int) -> None:
-    """Signal to an orphaned agent that its client is gone: only to a process of ours that has this very file open."""
+    """Send SIGTERM to the agent of this note, if it is a process of this user and machine that has this file open."""
     pid = owner.get("pid")
     if owner.get("node") != os.uname().nodename or not isinstance(pid, int) or pid <= 1 or pid == os.getpid():
         return
@@ -192,14 +191,14 @@ def _hang_up(owner: Note, fd: int) -> None:
 
 
 def open_lock(path: str | os.PathLike[str], *, make: bool = True) -> int:
-    """A descriptor of the lock file. `make`: for writing, made if it is missing; else for reading, as it is.
+    """Open the lock file: with `make` for writing, and made if it is missing; else for reading.
 
-    A file of ours that has more rights than its folder gives loses them. What the file holds is left alone.
+    With `make`, a file of this user that has more rights than its folder allows loses them. Its content stays.
 
     Raises:
-        IrregularFileError: a symlink, a pipe, a folder or a device is in its place.
-        ForeignLockError: it belongs neither to this user nor to root nor to the folder's owner, and the folder lets
-            others than its owner's group make files, as `/tmp` does.
+        IrregularFileError: it is a symlink, a pipe, a folder or a device.
+        ForeignLockError: it belongs neither to this user nor to root nor to the folder's owner, in a folder where
+            everybody may make files, such as `/tmp`.
         OSError: it cannot be opened.
     """
     folder = os.stat(os.path.dirname(os.fspath(path)) or ".")
@@ -208,12 +207,12 @@ def open_lock(path: str | os.PathLike[str], *, make: bool = True) -> int:
         fd = os.open(path, _WRITE if make else _READ, mode)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.EISDIR, errno.ENXIO):
-            raise IrregularFileError(errno.EINVAL, "not a regular file", os.fspath(path)) from error
+            raise not_regular(path) from error
         raise
     try:
         found = os.fstat(fd)
         if not stat.S_ISREG(found.st_mode):
-            raise IrregularFileError(errno.EINVAL, "not a regular file", os.fspath(path))
+            raise not_regular(path)
         if found.st_uid not in (os.geteuid(), 0, folder.st_uid) and folder.st_mode & stat.S_IWOTH:
             raise ForeignLockError(errno.EPERM, "belongs to somebody else", os.fspath(path))
         if make and found.st_uid == os.geteuid() and stat.S_IMODE(found.st_mode) & ~mode:
@@ -222,7 +221,7 @@ def open_lock(path: str | os.PathLike[str], *, make: bool = True) -> int:
             try:
                 inherit_owner(path)
             except FileNotFoundError:
-                pass  # Its holder has removed it; `is_at` tells who takes it.
+                pass  # Its holder has removed it just now; the caller asks `is_at`.
     except BaseException:
         os.close(fd)
         raise
@@ -230,10 +229,10 @@ def open_lock(path: str | os.PathLike[str], *, make: bool = True) -> int:
 
 
 def try_lock(fd: int, *, exclusive: bool = True) -> bool:
-    """Take the lock if it is free.
+    """Take the lock on an open file if it is free, and return whether it was.
 
     Raises:
-        LockUnsupportedError: the file system offers no flock.
+        LockUnsupportedError: the file system has no flock.
     """
     try:
         fcntl.flock(fd, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
@@ -252,11 +251,11 @@ def _write_note(fd: int, content: bytes) -> None:
         if content:
             os.pwrite(fd, content, 0)
     except OSError:
-        pass  # For example a full disk.
+        pass  # For example on a full disk. The lock holds without a note.
 
 
 def is_at(fd: int, path: str | os.PathLike[str]) -> bool:
-    """Whether the open file is the one that `path` names now: its holder may have removed it before letting go."""
+    """Whether the open file is still the one at `path`. The last holder may have removed it before unlocking."""
     try:
         return os.path.samestat(os.fstat(fd), os.lstat(path))
     except FileNotFoundError:
@@ -264,9 +263,9 @@ def is_at(fd: int, path: str | os.PathLike[str]) -> bool:
 
 
 def _lock_mode(folder: int) -> int:
-    """Read and write for those who may write to the folder: rwxrwxr-x gives rw-rw----.
+    """The permission bits of a lock file: those who may write to the folder may read and write it.
 
-    In a folder like `/tmp` (rwxrwxrwt) everybody may make files, so the lock is its owner's alone.
+    rwxrwxr-x gives rw-rw----. In a folder such as `/tmp` (rwxrwxrwt) only the owner of the file may.
     """
     mode = stat.S_IRUSR | stat.S_IWUSR
     if folder & stat.S_IWOTH and folder & stat.S_ISVTX:

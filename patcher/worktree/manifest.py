@@ -1,4 +1,7 @@
-"""What a migration brought: each file with its digest. Kept on the host as `.uky-patch/host/manifest.json`."""
+"""What a migration brought: each file with its digest.
+
+On the host it is `.uky-patch/host/manifest.json`. It tells the next migration what it may replace without a question.
+"""
 
 from __future__ import annotations
 
@@ -10,36 +13,43 @@ from typing import NamedTuple
 from patcher.messages import Refusal, phrase, why
 from patcher.worktree import files
 from patcher.worktree.json_text import parse_json
+from patcher.worktree.layout import MANIFEST
 
 FORMAT = 1
-PATH = ".uky-patch/host/manifest.json"
 
 
 class Entry(NamedTuple):
-    """One file, or a symlink where there is a `link`: its target, of which `sha256` then is."""
+    """One file, or a symlink."""
 
     sha256: str
+    """Of the content; of a symlink's target."""
     mode: int
+    """Permission bits."""
     size: int
+    """Bytes."""
     link: str | None = None
+    """A symlink's target; None for a file."""
 
 
 class Manifest(NamedTuple):
-    """`tool` is the version that wrote it, `time` is UTC in ISO 8601, `dirty`: with changes that are in no commit."""
+    """The files of a migration, by path below the tree's root, and where they come from."""
 
     files: dict[str, Entry]
     commit: str | None
     dirty: bool
+    """Whether files had changes that are in no commit."""
     tool: str
+    """The version of uky-patch that wrote it."""
     time: str
+    """UTC in ISO 8601."""
 
 
 class UnknownFormatError(ValueError):
-    """Written by a version of the tool that knows more than this one."""
+    """The manifest was written by a newer version of the tool."""
 
 
 def render(manifest: Manifest) -> bytes:
-    """As JSON, one line a file, sorted."""
+    """The manifest as JSON, with one line for each file, sorted."""
     head = {"format": FORMAT, "tool": manifest.tool, "time": manifest.time}
     head.update(commit=manifest.commit, dirty=manifest.dirty)
     lines = [
@@ -50,7 +60,7 @@ def render(manifest: Manifest) -> bytes:
 
 
 def parse(content: bytes) -> Manifest:
-    """Raises UnknownFormatError, and ValueError for anything that is no manifest."""
+    """The inverse of `render`. Raises UnknownFormatError, and ValueError for anything that is no manifest."""
     found = parse_json(content)
     try:
         if found["format"] != FORMAT:
@@ -68,7 +78,7 @@ def _entry(sha256: str, mode: int, size: int, link: str | None = None) -> Entry:
 
 
 def pack(manifest: Manifest) -> bytes:
-    """As it crosses the connection."""
+    """The manifest as it is sent over the connection; `unpack` is the inverse, and raises zlib.error or ValueError."""
     return zlib.compress(render(manifest), 1)
 
 
@@ -77,23 +87,23 @@ def unpack(content: bytes) -> Manifest:
 
 
 def read(root: str) -> Manifest | None:
-    """The manifest of the last migration into `root`; None when there was none. Raises Refusal."""
+    """The manifest of the last migration to `root`; None if there was none. Raises Refusal if it cannot be read."""
     try:
-        return parse(files.read(os.path.join(root, PATH), files.DATA_BYTES))
+        return parse(files.read(os.path.join(root, MANIFEST), files.DATA_BYTES))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise Refusal("manifest", phrase("{path}: cannot be read", path=PATH), why(error)) from error
+        raise Refusal("manifest", phrase("{path}: cannot be read", path=MANIFEST), why(error)) from error
     except UnknownFormatError as error:
         cause = phrase("its format is {format}, and this uky-patch knows {known}", format=str(error), known=FORMAT)
         advice = phrase("Update uky-patch here: a newer one has been at work there.")
-        raise Refusal("manifest", phrase("{path}: cannot be read", path=PATH), cause, advice) from error
+        raise Refusal("manifest", phrase("{path}: cannot be read", path=MANIFEST), cause, advice) from error
     except ValueError as error:
         advice = phrase("Remove it there. Files are then compared by content, and what differs is moved aside.")
-        raise Refusal("manifest", phrase("{path}: damaged", path=PATH), advice=advice) from error
+        raise Refusal("manifest", phrase("{path}: damaged", path=MANIFEST), advice=advice) from error
 
 
 def save(root: str, manifest: Manifest) -> None:
-    """Replace the manifest in one step."""
-    place = os.path.join(root, PATH)
+    """Write the manifest of the tree at `root` in one step. Raises OSError."""
+    place = os.path.join(root, MANIFEST)
     files.write_whole_file(place, render(manifest), draft=place + ".new")

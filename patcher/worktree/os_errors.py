@@ -1,4 +1,4 @@
-"""What the operating system refused: a word for programs, the cause and what to do next, as messages."""
+"""Errors of the operating system as messages: a word for programs, the cause, and what to do next."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from patcher.worktree import disk
 from patcher.worktree.files import IrregularFileError, TooLargeError
 
 FULL = ("disk-full", "quota")
-"""The kinds of error that go when room is made."""
+"""The kinds of error that freeing space solves."""
 OTHER = "io"
-"""The kind of an error that has none of its own."""
+"""The kind of all errors without one of their own."""
 
 
 class _Cause(NamedTuple):
@@ -70,13 +70,13 @@ _CAUSES: dict[int, _Cause] = {
 
 
 def kind(error: OSError) -> str:
-    """A word for programs: disk-full, quota, permission, read-only, or io for all others."""
+    """The kind of error, for programs: disk-full, quota, permission, read-only, or io for all others."""
     found = _CAUSES.get(error.errno or 0)
     return OTHER if found is None else found.kind
 
 
 def cause_and_advice(error: OSError) -> tuple[Message, Message | None]:
-    """Where the operating system refused and why, and what to do next (None where nothing is known)."""
+    """The path and the reason of the error, and what to do next; None if no advice is known."""
     found = _CAUSES.get(error.errno or 0)
     reason, advice = (why(error), None) if found is None else (found.why, found.advice)
     if isinstance(error, IrregularFileError) and error.errno != errno.ELOOP:
@@ -88,12 +88,15 @@ def cause_and_advice(error: OSError) -> tuple[Message, Message | None]:
 
 
 def refused(error: OSError, title: Message) -> Refusal:
-    """The refusal that says what could not be done (`title`), where and why, and what to do next."""
+    """The refusal with this title, which says what could not be done, and the cause and advice of the error."""
     return Refusal(kind(error), title, *cause_and_advice(error))
 
 
 def refusal(error: OSError, root: str, needed: int) -> Refusal:
-    """The refusal of a host, of whose tree nothing has changed. `needed`: the bytes that there should be room for."""
+    """The refusal for files that a migration cannot write, while the tree at `root` is as it was.
+
+    `needed`: the bytes that the migration needs; said if the disk is full.
+    """
     title = phrase("the files cannot be written on the host; the tree there is as it was")
     if kind(error) not in FULL:
         at = str(error.filename2 or error.filename or root)

@@ -1,6 +1,7 @@
-"""Whether a path stays inside the tree: one of a record, ledger or journal, or one that came over a connection.
+"""Whether a path stays inside the tree: a path of a record, ledger or journal, or one that came over a connection.
 
-Whoever sends a path may have judged it too; it is judged again on the machine where it is written to.
+`resolve` is for paths of records and ledgers, `check` for those that a migration sends. They are judged on the machine
+that is written to, also if the sender has judged them before.
 """
 
 from __future__ import annotations
@@ -10,21 +11,17 @@ import stat
 from pathlib import Path
 
 from patcher.messages import Message, Refusal, phrase
-from patcher.worktree import backup, disk
+from patcher.worktree import disk
+from patcher.worktree.layout import FOLDER, HOST, JOURNAL, KEPT, LOCK, STAGED
 from patcher.worktree.os_errors import refused
 
-FOLDER = ".uky-patch"
-"""The folder in the tree's root that holds the ledger, the lock and the pre-images."""
-HOST = FOLDER + "/host"
-INCOMING = HOST + "/incoming"
-PARTIAL = HOST + "/partial"
-DIGESTS = HOST + "/digests.json"
-_OURS_ALONE = frozenset(("host", "lock", "journal.json", "staged"))
+_NEVER_SENT = frozenset((HOST, LOCK, JOURNAL, STAGED))
+"""What a migration may not send, though it may send the ledger and the pre-images."""
 _RESERVED = (FOLDER, ".git")
 
 
 def parts(path: str) -> tuple[str, ...]:
-    """The parts of a path that is relative, uses forward slashes and stays below where it starts.
+    """The parts of a relative path with forward slashes that has no `..`, as it is written: the disk is not asked.
 
     Raises:
         Refusal: any other path.
@@ -42,10 +39,10 @@ def parts(path: str) -> tuple[str, ...]:
 
 
 def resolve(root: Path, path: str) -> Path:
-    """The real place of `path` below `root` (itself a real path), symlinks inside the tree followed.
+    """The real path of `path` below `root`, which is a real path itself; symlinks inside the tree are followed.
 
     Raises:
-        Refusal: the path is malformed, leads out of the tree, or into `.git` or the tool's own folder.
+        Refusal: the path is malformed, leads out of the tree, or into `.git` or `.uky-patch`.
     """
     try:
         place = Path(os.path.realpath(root.joinpath(*parts(path))))
@@ -65,21 +62,24 @@ def _not_inside(path: str, cause: Message) -> Refusal:
 
 
 def check(path: str) -> None:
-    """Raise Refusal for a path that is not below the root, or lies where nothing is sent to."""
+    """Raise Refusal for a path that a migration may not send: not below the root, or in a folder of git or of ours."""
     found = path.split("/")
     if "\0" in path or not path or any(part in ("", ".", "..") for part in found):
         raise _outside(path, phrase("it is not below the tree's root"))
     names = [part.lower() for part in found]
-    if ".git" in names or names[0] == backup.FOLDER:
-        raise _outside(path, phrase("nothing is sent there"))
-    if FOLDER in names and not (names[0] == FOLDER and len(found) > 1 and FOLDER not in names[1:]):
-        raise _outside(path, phrase("nothing is sent there"))
-    if names[0] == FOLDER and names[1] in _OURS_ALONE:
+    # The ledger and pre-images are sent as `.uky-patch/x`; `.uky-patch` itself, or one further down, is refused.
+    own = names[0] == FOLDER and len(names) > 1
+    if (
+        ".git" in names
+        or names[0] == KEPT
+        or FOLDER in names[1 if own else 0 :]
+        or (own and "/".join(names[:2]) in _NEVER_SENT)
+    ):
         raise _outside(path, phrase("nothing is sent there"))
 
 
 def check_link(path: str, target: str) -> None:
-    """Raise Refusal for a symlink that would lead out of the tree."""
+    """Raise Refusal if a symlink at `path` with this target would lead out of the tree."""
     lands = os.path.normpath(os.path.join(os.path.dirname(path), target))
     if not target or "\0" in target or target.startswith("/") or lands == ".." or lands.startswith("../"):
         raise _outside(path, phrase("it is a symlink to {target}", target=ascii(target)))
@@ -90,21 +90,22 @@ def _outside(path: str, cause: Message) -> Refusal:
 
 
 class PathGuard:
-    """The folders of a tree as they are on this machine: what stands where a folder is to be."""
+    """Looks at a tree's folders on this machine, each of them once: is it there, or is something else in its place?"""
 
     def __init__(self, root: str) -> None:
         self.root = root
         self._known: dict[str, tuple[bool, str]] = {"": (os.path.isdir(root), "")}
 
     def obstacle(self, path: str) -> str:
-        """What is in the way of a file at `path`: the file or symlink that stands where a folder of its is to be.
+        """The path of a file or symlink where `path` needs a folder; "" if there is none.
 
-        Empty where nothing is. Raises Refusal where a symlink leads out of the tree: it is never written through.
+        For `verl/trainer/main.py` that is `verl/trainer` if it is a file. Raises Refusal for a symlink that leads out
+        of the tree, as nothing is written through it.
         """
         return self._folder(os.path.dirname(path))[1]
 
     def has_folder(self, path: str) -> bool:
-        """Whether the folder of a file at `path` is there."""
+        """Whether the folder that `path` lies in exists, as a real folder."""
         return self._folder(os.path.dirname(path))[0]
 
     def _folder(self, folder: str) -> tuple[bool, str]:
@@ -114,6 +115,7 @@ class PathGuard:
         return known
 
     def _look(self, folder: str) -> tuple[bool, str]:
+        """Whether the folder exists, and what is in its place or in that of one above it."""
         there, obstacle = self._folder(os.path.dirname(folder))
         if not there:
             return False, obstacle

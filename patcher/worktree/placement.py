@@ -1,12 +1,14 @@
-"""Put the files that came in into the tree on a host, all of them in the end, under a journal.
+"""Put the files of a migration, which have arrived on the host, into the tree there: all of them, under a journal.
 
-What is kept gets its second name, and new folders are made, before the journal is written. After it there are renames
-only, each of which is done or not. So a process that is killed leaves each file whole, and whoever opens the tree next
-finishes the work. An apply has its own journal (`patcher.worktree.journal`), because it can also be taken back.
+Before the journal is written, replaced files get a second name (to be kept), and new folders are made. After it there
+are only renames, and each can be repeated. So a process that is killed leaves no half-written file, and the next
+migration to this tree finishes the work (`recover`): before it compares, or before it receives. No other command looks
+for this journal. An apply has another journal (`patcher.worktree.journal`), because it can
+also be taken back.
 
-`.uky-patch/host/incoming/`     the files that came in          `journal.json`    what is under way
-`.uky-patch/host/aside/`        second names of what is kept    `manifest.next`   becomes `manifest.json` at the end
-`.uky-patch/host/partial/`      for rsync's pieces              `reserve`         room for the folders' new entries
+`.uky-patch/host/incoming/`     files that have arrived           `journal.json`    the commit under way
+`.uky-patch/host/aside/`        second names of what is kept      `manifest.next`   becomes `manifest.json` at the end
+`.uky-patch/host/partial/`      files that rsync has not ended    `reserve`         room for new entries of folders
 """
 
 from __future__ import annotations
@@ -19,30 +21,30 @@ import stat
 from typing import Any, Iterable, Iterator
 
 from patcher.messages import Refusal, phrase
-from patcher.worktree import backup, disk, files, locks, manifest, os_errors, path_guard
+from patcher.worktree import backup, disk, files, layout, locks, manifest, os_errors, path_guard
 from patcher.worktree.json_text import parse_json
 from patcher.worktree.manifest import Manifest
 
-JOURNAL = path_guard.HOST + "/journal.json"
-_NEXT = path_guard.HOST + "/manifest.next"
-_RESERVE = path_guard.HOST + "/reserve"
+JOURNAL = layout.HOST + "/journal.json"
+_NEXT = layout.HOST + "/manifest.next"
+_RESERVE = layout.HOST + "/reserve"
 _ROOM = 8192
-"""Bytes to hold free for each folder that gets entries. A guess: two blocks of 4 KiB, for a folder that grows."""
+"""Bytes to reserve for each folder that gets entries, which may need a block more. A guess: two blocks of 4 KiB."""
 _FORMAT = 1
 
 
 @contextlib.contextmanager
 def locked(root: str, *, wait: float) -> Iterator[None]:
-    """Hold the tree's own lock, `.uky-patch/lock`: the one that `uky-patch apply` takes where it runs on that machine.
+    """Hold the tree's lock, which `uky-patch apply` takes on that machine too.
 
-    Where the file system has no flock, `apply` refuses to run, and nobody else writes to the tree.
+    Without flock on its file system there is no lock: `apply` refuses to run there, so nobody else writes to the tree.
 
     Raises:
-        Refusal: somebody still holds it after `wait` seconds.
-        OSError: the file cannot be made.
+        Refusal: somebody still holds the lock after `wait` seconds.
+        OSError: the lock file cannot be made.
     """
     try:
-        lock = locks.take(os.path.join(root, path_guard.FOLDER, "lock"), locks.signature("migrate"), wait=wait)
+        lock = locks.take(os.path.join(root, layout.LOCK), locks.signature("migrate"), wait=wait)
     except locks.LockUnsupportedError:
         yield
         return
@@ -59,14 +61,14 @@ def locked(root: str, *, wait: float) -> Iterator[None]:
 
 
 def commit(root: str, put: list[str], keep: list[str], away: list[str], wanted: Manifest) -> str | None:
-    """Put the incoming files at `put` into the tree, and `wanted` in the manifest's place.
+    """Put the arrived files `put` into the tree, and `wanted` in place of the manifest.
 
-    The files at `keep`, which are replaced, and those at `away`, which go, are moved to a dated folder. Returns that
-    folder's path below the root; None where there is nothing to keep.
+    All are paths below the root. The files `keep`, which are replaced, and the files `away`, which are removed, are
+    moved to a dated folder of kept copies. Returns that folder's path; None if there is nothing to keep.
 
     Raises:
-        OSError: nothing has changed.
-        Refusal: the work has begun and cannot be finished now.
+        OSError: it could not begin; nothing has changed.
+        Refusal: it has begun, and cannot be finished now.
     """
     made: list[str] = []
     kept = backup.dated(root) if keep or away else None
@@ -91,9 +93,9 @@ def commit(root: str, put: list[str], keep: list[str], away: list[str], wanted: 
 
 
 def recover(root: str) -> bool:
-    """Finish what an interrupted run has begun, or clear what it had only prepared.
+    """Finish an interrupted commit, or remove what one had prepared before its journal.
 
-    Returns whether there was anything to finish. Raises Refusal where it cannot be finished now.
+    Returns whether there was one to finish. Raises Refusal if that is not possible now.
     """
     place = os.path.join(root, JOURNAL)
     try:
@@ -119,6 +121,7 @@ def recover(root: str) -> bool:
 
 
 def _finish(root: str, journal: dict[str, Any]) -> None:
+    """Do what the journal says. Each step first looks whether it is done, so this can be repeated."""
     try:
         disk.remove(os.path.join(root, _RESERVE))
         kept = journal["kept"]
@@ -127,17 +130,17 @@ def _finish(root: str, journal: dict[str, Any]) -> None:
         away = [path for path in journal["away"] if backup.move(root, kept, path)]
         for folder in journal["new"]:
             _move_folder(root, folder)
-        room = _RoomMaker(root, kept)
+        way = _WayMaker(root, kept)
         for path in journal["put"]:
-            incoming = os.path.join(root, path_guard.INCOMING, path)
+            incoming = os.path.join(root, layout.INCOMING, path)
             if disk.status(incoming) is not None:
-                room.make(path)
+                way.clear(path)
                 disk.move(incoming, os.path.join(root, path))
         for path in (*journal["put"], *away):
             disk.remove_bytecode(os.path.join(root, path))
         _remove_empty_folders(root, away)
         if disk.status(os.path.join(root, _NEXT)) is not None:
-            disk.move(os.path.join(root, _NEXT), os.path.join(root, manifest.PATH))
+            disk.move(os.path.join(root, _NEXT), os.path.join(root, layout.MANIFEST))
         disk.remove(os.path.join(root, JOURNAL))
     except OSError as error:
         raise _unfinished(error) from error
@@ -145,36 +148,36 @@ def _finish(root: str, journal: dict[str, Any]) -> None:
         _clear(root)
         discard(root)
     except OSError:
-        pass  # All is done. The next comparison clears it.
+        pass  # The commit is done. The next comparison removes the rest.
 
 
 def discard(root: str) -> None:
-    """Remove what came in and was not put to use."""
-    for name in (path_guard.INCOMING, path_guard.PARTIAL):
+    """Remove the files that have arrived and were not put into the tree. Raises OSError."""
+    for name in (layout.INCOMING, layout.PARTIAL):
         disk.remove_all(os.path.join(root, name))
 
 
 def _clear(root: str) -> None:
-    """Remove what a run that was ended before its journal has left."""
-    for name in (_RESERVE, _NEXT, JOURNAL + ".new", manifest.PATH + ".new"):
+    """Remove what a run has left that died before it wrote its journal."""
+    for name in (_RESERVE, _NEXT, JOURNAL + ".new", layout.MANIFEST + ".new"):
         if disk.status(os.path.join(root, name)) is not None:
             disk.remove(os.path.join(root, name))
-    disk.remove_all(os.path.join(root, backup.ASIDE))
+    disk.remove_all(os.path.join(root, layout.ASIDE))
 
 
 def _roll_back(root: str, made: list[str]) -> None:
     try:
-        disk.remove(os.path.join(root, JOURNAL))  # First: who finds it needs what is cleared next.
+        disk.remove(os.path.join(root, JOURNAL))  # First: with a journal, the next run needs what is removed below.
         _clear(root)
         for folder in reversed(made):
             disk.remove_folder_if_allowed(folder)
     except OSError:
-        pass  # The error that led here is the one to tell.
+        pass  # The caller raises the error that made this necessary.
 
 
 def _new_folders(root: str, put: set[str], folder: str = "") -> Iterator[str]:
-    """The outermost folders that came in whole and are not in the tree in any form: they can be put there at once."""
-    incoming = os.path.join(root, path_guard.INCOMING)
+    """The outermost folders that have arrived whole and do not exist in the tree: each is put there by one rename."""
+    incoming = os.path.join(root, layout.INCOMING)
     for name in disk.folders(os.path.join(incoming, folder)):
         path = folder + "/" + name if folder else name
         there = disk.status(os.path.join(root, path))
@@ -186,8 +189,8 @@ def _new_folders(root: str, put: set[str], folder: str = "") -> Iterator[str]:
 
 
 def _move_folder(root: str, folder: str) -> None:
-    """Put a folder into the tree, if it is still to be put and nothing has come in its way: else file by file."""
-    incoming, place = os.path.join(root, path_guard.INCOMING, folder), os.path.join(root, folder)
+    """Put a new folder into the tree by one rename. If something is in its way now, its files follow one by one."""
+    incoming, place = os.path.join(root, layout.INCOMING, folder), os.path.join(root, folder)
     above = os.path.dirname(place)
     if disk.status(incoming) is not None and disk.status(place) is None and os.path.realpath(above) == above:
         try:
@@ -197,11 +200,11 @@ def _move_folder(root: str, folder: str) -> None:
                 raise
 
 
-class _RoomMaker:
-    """Makes room for files: their folders, and nothing where they go.
+class _WayMaker:
+    """Makes the folders that files need, and moves away what is in their place.
 
-    What has come in the way since the comparison is moved to the dated folder like the rest, for example a file `verl`
-    where `verl/trainer.py` is to be.
+    The comparison has found nothing in the way. But the tree may have changed since: for example there is now a file
+    `verl` where `verl/trainer.py` must go. It is moved to the dated folder of kept copies.
     """
 
     def __init__(self, root: str, kept: str | None) -> None:
@@ -209,7 +212,8 @@ class _RoomMaker:
         self._kept = kept
         self._made: set[str] = set()
 
-    def make(self, path: str) -> None:
+    def clear(self, path: str) -> None:
+        """Make sure that a file can be renamed to `path`. Raises OSError or Refusal."""
         folder = os.path.dirname(path)
         if folder not in self._made:
             obstacle = path_guard.PathGuard(self._root).obstacle(path)
@@ -234,7 +238,7 @@ class _RoomMaker:
 
 
 def _remove_empty_folders(root: str, away: Iterable[str]) -> None:
-    """Remove the folders that are empty now."""
+    """Remove the folders that are empty, now that the files `away` are gone, and empty ones above them."""
     for folder in sorted({os.path.dirname(path) for path in away}, reverse=True):
         while folder:
             place = os.path.join(root, folder)

@@ -1,6 +1,7 @@
-"""Which folder of a machine can hold a tree: judged by its name, and then by what is there.
+"""Which folder of a machine may hold a tree. No system folder, no home, nothing right below the root.
 
-The same rules hold for what a user gives (`~/verl`) and for the real path that it leads to.
+A migration replaces files in that folder, so a mistake such as `--path /usr` must not get through. The rules apply to
+the path as the user gives it (`~/verl`), and again to the real path that it leads to.
 """
 
 from __future__ import annotations
@@ -10,25 +11,27 @@ import os
 import pwd
 
 from patcher.messages import Message, Refusal, phrase, why
+from patcher.worktree.layout import FOLDER, KEPT
 
 _SYSTEM = (
     "bin boot dev etc lib lib32 lib64 libx32 proc run sbin snap sys usr lost+found nix/store "
     "var/backups var/cache var/db var/empty var/lib var/lock var/log var/mail var/run var/spool"
 )
 SYSTEM = tuple("/" + name for name in _SYSTEM.split())
-"""Folders in which, at any depth, no tree of a user's has a place."""
-_PRIVATE = (".git", ".gnupg", ".ssh", ".uky-patch", ".uky-patch-kept")
+"""Folders of the system: no tree may be in one, at any depth."""
+_PRIVATE = (".git", ".gnupg", ".ssh", FOLDER, KEPT)
+"""Names that no folder on the way to a tree may have."""
 _ADVICE = "Name a folder of its own for the tree, such as ~/verl or /data/you/verl."
 
 
 def absolute(given: str, home: str) -> str:
-    """`given` with `~` for `home`; a relative path starts there too, as with scp and rsync.
+    """The path `given` as an absolute one: `~` is `home`, and a relative path starts there too, as with scp and rsync.
 
-    Nothing else in it means anything. Raises Refusal.
+    Variables and wildcards are not expanded. Raises Refusal for an empty path, and for `~somebody`.
     """
     if not given.strip():
         raise no_place(given, phrase("it is empty"))
-    _characters(given)
+    _require_plain_text(given)
     first, _, rest = given.partition("/")
     if first == "~":
         return os.path.join(home, rest.lstrip("/"))
@@ -38,8 +41,11 @@ def absolute(given: str, home: str) -> str:
 
 
 def check(path: str, homes: tuple[str, ...]) -> None:
-    """Refuse an absolute path that is root-like, the system's, or no plain name. `homes` are the user's own."""
-    _characters(path)
+    """Raise Refusal for an absolute path that may not hold a tree, judged by its name alone.
+
+    `homes`: the user's home folder, as it is named and by its real path.
+    """
+    _require_plain_text(path)
     parts = [part for part in path.split("/") if part]
     plain = "/" + "/".join(parts)
     if not parts:
@@ -59,21 +65,25 @@ def check(path: str, homes: tuple[str, ...]) -> None:
 
 
 def no_place(path: str, cause: Message | list[Message] | None) -> Refusal:
-    """The refusal of a path as it was given."""
+    """The refusal for a path that may not hold a tree."""
     return Refusal("path", phrase("{path!r} cannot hold the tree", path=path), cause, phrase(_ADVICE))
 
 
-def _characters(path: str) -> None:
+def _require_plain_text(path: str) -> None:
     if any(ord(letter) < 32 or 127 <= ord(letter) < 160 or letter in "\u2028\u2029" for letter in path):
         raise no_place(path, phrase("it has a control character"))
 
 
 def _holds(outer: str, inner: str) -> bool:
+    """Whether `inner` is `outer` or below it."""
     return inner == outer or inner.startswith(outer.rstrip("/") + "/")
 
 
 def resolved(given: str | None, name: str) -> str:
-    """The real, absolute path of the folder, whether it is there or not. Raises Refusal where it cannot hold a tree."""
+    """The real path of the folder for a tree, which need not exist. Raises Refusal if it may not hold one.
+
+    `given` is the path as the user gave it; without one it is the folder `name` in the home.
+    """
     home = home_folder()
     homes = (home, os.path.realpath(home))
     if given is None and "/" in name:
@@ -83,11 +93,11 @@ def resolved(given: str | None, name: str) -> str:
         path = os.path.join(home, name)
     check(path, homes)
     try:
-        _dangling(path)
+        _require_no_dangling_link(path)
         real = os.path.realpath(path)
         check(real, homes)
-        _is_folder(real)
-        _is_no_home(real)
+        _require_writable_folder(real)
+        _require_no_home(real)
     except UnicodeEncodeError:
         raise no_place(path, phrase("the host cannot write it in its file system's encoding")) from None
     except OSError as error:
@@ -96,9 +106,9 @@ def resolved(given: str | None, name: str) -> str:
 
 
 def home_folder() -> str:
-    """The user's home: `$HOME` where it is a whole path, else what the system says.
+    """The user's home: `$HOME` if that is an absolute path, else what the system's list of users says.
 
-    A user that it does not know, as in a container run with `--user 12345`, has `/`, as container engines set it.
+    A user who is not in that list, as in a container run with `--user 12345`, has `/`, as container engines set it.
     """
     home = os.environ.get("HOME", "")
     if home.startswith("/"):
@@ -109,8 +119,8 @@ def home_folder() -> str:
         return "/"
 
 
-def _dangling(path: str) -> None:
-    """Refuse a symlink to nothing on the way: most often a disk that is not mounted."""
+def _require_no_dangling_link(path: str) -> None:
+    """Raise Refusal if a part of the path is a symlink to nothing: most often a disk that is not mounted."""
     at = "/"
     for part in path.split("/"):
         at = os.path.join(at, part)
@@ -120,7 +130,8 @@ def _dangling(path: str) -> None:
             raise Refusal("unwritable", phrase("{path}: cannot be used", path=path), cause, advice)
 
 
-def _is_folder(real: str) -> None:
+def _require_writable_folder(real: str) -> None:
+    """Raise Refusal if the path, or the nearest one above it that exists, is no folder, or may not be written to."""
     at = real
     while not os.path.lexists(at):
         at = os.path.dirname(at)
@@ -130,8 +141,8 @@ def _is_folder(real: str) -> None:
         raise unwritable(real, OSError(errno.EACCES, os.strerror(errno.EACCES), at))
 
 
-def _is_no_home(real: str) -> None:
-    """Refuse the root, and anybody's home, by whatever name they are reached."""
+def _require_no_home(real: str) -> None:
+    """Raise Refusal for the root of the file system and for any user's home, also under another name (bind mounts)."""
     if not os.path.isdir(real):
         return
     status = os.stat(real)
@@ -147,7 +158,7 @@ def _is_no_home(real: str) -> None:
 
 
 def unwritable(path: str, error: OSError) -> Refusal:
-    """The refusal of a place that the system does not let us use."""
+    """The refusal for a path that the operating system does not allow us to use."""
     at = error.filename if isinstance(error.filename, str) else path
     cause = phrase("{file}: {reason}", file=at, reason=why(error))
     advice = phrase("Name a folder that you may write to.")

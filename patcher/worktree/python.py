@@ -1,8 +1,8 @@
-"""Python that somebody else wrote, as syntax: the one place that parses it, with limits.
+"""Parsing of Python that somebody else wrote, with limits on size and depth. No other module calls `ast.parse` on it.
 
-A file may nest so deeply that whoever walks through its syntax runs out of stack (`1+1+...` of 20,000 terms), and
-some interpreters' own parsers crash on such a file. Here it is refused instead, with the line and the reason, so that
-it costs a finding and not the command.
+A file can nest so deeply (`1+1+...` with 20,000 terms) that a function which walks through its syntax runs out of
+stack; some parsers even crash the process. Such a file is refused here, with line and reason, so that the command
+reports one finding instead of dying.
 """
 
 from __future__ import annotations
@@ -15,32 +15,35 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
 MOST_BYTES = 4 << 20
-"""The most that a Python file may hold. The largest of 10,000 has 0.76 MB."""
+"""The largest Python file that is parsed. The largest of 10,000 (see below) has 0.76 MB."""
 DEEPEST = 150
 """The most levels of syntax in one file. Of 10,000 files of verl, vLLM and Python's own library the deepest has 87, and
 all but two have 41 or fewer."""
 
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
+"""The fields of a statement that hold further statements."""
 _WITHOUT_BLOCKS = frozenset(
     (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return, ast.Import, ast.ImportFrom, ast.Raise)
 )
 _WORD = bytes({*b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_", *range(0x80, 0x100)})
 _WITHOUT_SIGNS = 8
-"""A guess above the levels that a statement and the arguments of a function have by themselves."""
+"""Levels that a statement can have without any sign (`with a` has three). A guess, above all that were seen."""
 _CHAIN_BYTES = 1 << 14
-"""A text that is shorter cannot nest so deeply that a parser crashes."""
+"""A shorter text cannot nest so deeply that a parser crashes."""
 _LONGEST_CHAIN = 5000
-"""The parsers before Python 3.11 may crash on one of 20,000."""
+"""Parts of a chain. Python's parsers before 3.11 may crash at 20,000."""
 _LONGEST_FOR_OTHERS = 1000
-"""For a parser other than Python's. libcst crashes on 2,500 brackets in one another and on 20,000 chained terms."""
+"""The same for another parser. libcst crashes on 2,500 nested brackets, and on a chain of 20,000."""
 _SIGNS = 800
-"""Of 7,310 files of verl and vLLM none has more than 350 `and` and `or`, or 553 strings that may be joined."""
-_UNSEEN = (
+"""Occurrences in one file. Of 7,310 files of verl and vLLM none has more than 350 `and` and `or`, or more than 553
+strings that may be joined."""
+_DEEP_IN_LIBCST = (
     (re.compile(r"\b(?:and|or)\b"), _SIGNS),
     (re.compile(r"""["']\s*[rbfuRBFU]{0,2}["']"""), _SIGNS),
     (re.compile(r"\((?:\s*(?:\#[^\n]*\n\s*)*\(){20}"), 0),
 )
-"""What is one level in Python's own syntax and many in libcst's: `a and b and c`, `"a" "b" "c"`, `(((a)))`."""
+"""What is one level in Python's syntax tree and many in libcst's, and how often a file may have it: `a and b and c`,
+`"a" "b" "c"`, `(((a)))`."""
 _TOKEN = re.compile(
     rb"""[rbfuRBFU]{0,2}(?:\"\"\"(?:[^\\]|\\.)*?\"\"\"|'''(?:[^\\]|\\.)*?'''|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')"""
     rb"""|\#[^\n]*|\\\r?\n|[\r\n]+|[()\[\]{}]|[,;]|\w+|[^\s\w]""",
@@ -52,7 +55,7 @@ TOO_DEEP = "it nests too deeply"
 
 
 class UnreadableError(SyntaxError):
-    """A text that is no Python, or Python of a kind that nobody writes. `line` counts from 1."""
+    """The text is no Python, too large or nests too deeply. `line` counts from 1."""
 
     def __init__(self, why: str, line: int = 1) -> None:
         super().__init__(why)
@@ -63,27 +66,27 @@ class UnreadableError(SyntaxError):
 
 
 def parse(source: bytes | str) -> ast.Module:
-    """The syntax of a file, without the warnings that are its author's.
+    """The syntax tree of a file. Its SyntaxWarnings are not shown: they are for its author.
 
     Raises:
-        UnreadableError: it is no Python, or larger or deeper nested than is looked at.
+        UnreadableError: it is no Python, too large, or nests too deeply.
     """
     return _parsed(source, "exec")  # type: ignore[return-value]
 
 
 def parse_expression(source: bytes | str) -> ast.expr:
-    """The syntax of one expression, such as a quoted annotation. Raises UnreadableError."""
+    """The syntax tree of one expression, such as a quoted annotation. Raises UnreadableError."""
     tree = _parsed(source, "eval")
     assert isinstance(tree, ast.Expression)
     return tree.body
 
 
 def require_shallow(source: str) -> None:
-    """Raises UnreadableError for Python that is too deep for another parser: libcst, which crashes the process then.
+    """Raise UnreadableError for Python that nests too deeply for libcst, which would crash the process.
 
-    Deeper than `DEEPEST` in Python's own syntax is too deep. Where that does not show it, a text passes if no chain in
-    it has more parts than `_LONGEST_FOR_OTHERS`: one with `type X = int` before Python 3.12, or with very many `and`.
-    What is no Python passes too, as the other parser tells what is wrong.
+    That is Python deeper than `DEEPEST`. Some texts need a second test: those that this interpreter cannot parse
+    (`type X = int` before Python 3.12), and those with more levels in libcst than in Python's own tree. They pass if no
+    chain has more than `_LONGEST_FOR_OTHERS` parts. So a text that is no Python passes: libcst tells what is wrong.
     """
     try:
         parse(source)
@@ -91,7 +94,7 @@ def require_shallow(source: str) -> None:
         if error.msg == TOO_DEEP or len(source) > MOST_BYTES:
             raise
     else:
-        if not any(len(sign.findall(source)) > most for sign, most in _UNSEEN):
+        if not any(len(sign.findall(source)) > most for sign, most in _DEEP_IN_LIBCST):
             return
     _require_short_chains(_bytes(source), _LONGEST_FOR_OTHERS)
 
@@ -100,7 +103,7 @@ def _parsed(source: bytes | str, mode: str) -> ast.AST:
     if len(source) > MOST_BYTES:
         raise UnreadableError(f"it is larger than {MOST_BYTES >> 20} MB")
     try:
-        if sys.version_info < (3, 11) and len(source) > _CHAIN_BYTES:  # Later parsers count for themselves.
+        if sys.version_info < (3, 11) and len(source) > _CHAIN_BYTES:  # Later parsers have a limit of their own.
             _require_short_chains(_bytes(source), _LONGEST_CHAIN)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -110,7 +113,7 @@ def _parsed(source: bytes | str, mode: str) -> ast.AST:
     except SyntaxError as error:
         raise UnreadableError(error.msg or "it is no Python", error.lineno or 1) from None
     except (RecursionError, MemoryError):
-        _require_short_chains(_bytes(source), DEEPEST)  # It tells the line, which these errors do not.
+        _require_short_chains(_bytes(source), DEEPEST)  # Raises with the line, which these errors do not have.
         raise _too_deep(1) from None
     except (ValueError, UnicodeError, LookupError) as error:  # Null bytes; surrogates; an unknown encoding.
         raise UnreadableError(str(error)) from None
@@ -123,9 +126,10 @@ def _too_deep(line: int) -> UnreadableError:
 
 
 def _require_shallow(tree: ast.AST, source: bytes | str) -> None:
-    """Raises UnreadableError where syntax nests deeper than `DEEPEST`, without a call for each level itself.
+    """Raise UnreadableError if the tree is deeper than `DEEPEST`. It does not recurse itself.
 
-    Most statements have too few signs to do that: only the others are looked into, as it takes as long as parsing them.
+    To walk through all of it takes as long as parsing. So only statements are looked into that have enough signs to be
+    deep: see `_may_be_deep`.
     """
     signs = _signs(_bytes(source))
     waiting: list[tuple[ast.AST, int]] = [(tree, 0)]
@@ -142,9 +146,9 @@ def _require_shallow(tree: ast.AST, source: bytes | str) -> None:
 
 
 def _signs(source: bytes) -> list[int]:
-    """How many characters that are no part of a word stand before each line and on it: of line n, at n."""
+    """Signs are characters that are no part of a word, and no space. At index n: how many there are up to line n."""
     lines = source.splitlines()
-    # With `# coding: utf-7` a word may stand for anything.
+    # A file with `# coding: utf-7` writes signs as words (`+ACg-` is a bracket), so there every character counts.
     words = b"" if any(b"coding" in line for line in lines[:2]) else _WORD
     return [0, *accumulate(len(line.strip().translate(None, words)) for line in lines)]
 
@@ -155,9 +159,9 @@ def _block(node: ast.AST, name: str) -> list[ast.AST]:
 
 
 def _may_be_deep(node: ast.AST, first: ast.AST | None, signs: Sequence[int], room: int) -> bool:
-    """Whether what a statement has before its block may have more than so many levels.
+    """Whether the part of a statement before its block (`first` is that block's first node) may exceed `room` levels.
 
-    Each level takes a sign, `f(a=-b.c)`, but for few at the beginning: `with a` is three levels.
+    Each level has a sign, as in `f(a=-b.c)`, but for a few at the beginning: `with a` has three levels and none.
     """
     begin = getattr(node, "lineno", None)
     if begin is None:
@@ -168,11 +172,11 @@ def _may_be_deep(node: ast.AST, first: ast.AST | None, signs: Sequence[int], roo
     last = len(signs) - 1
     if signs[min(end, last)] - signs[min(begin, last) - 1] + _WITHOUT_SIGNS <= room:
         return False
-    return not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))  # A docstring is no level.
+    return not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))  # A docstring: signs, no levels.
 
 
 def _require_shallow_below(node: ast.AST, depth: int) -> None:
-    """The same for all that is below a statement but its blocks."""
+    """Raise UnreadableError if what is below `node`, without its blocks, exceeds `DEEPEST`. It goes level by level."""
     level = [one for name in node._fields if name not in _BLOCKS for one in _nodes(getattr(node, name, None))]
     if not isinstance(node, ast.stmt):  # A lambda, a comprehension or a handler: `body` may be an expression.
         level += [one for name in _BLOCKS for one in _nodes(getattr(node, name, None)) if isinstance(one, ast.expr)]
@@ -198,9 +202,10 @@ def _bytes(source: bytes | str) -> bytes:
 
 
 def _require_short_chains(content: bytes, longest: int) -> None:
-    """Raises UnreadableError for a statement with a chain of more than so many parts, such as `a.b.c`.
+    """Raise UnreadableError for a chain of more than `longest` parts (`a.b.c`, `1 + 2 + 3`), or for as many brackets.
 
-    A chain goes on in brackets and over lines inside them, and ends at a comma of its own level.
+    A chain is all between two commas, or ends of statements, on one level of brackets. It works on tokens, so that no
+    parser is needed.
     """
     line, chains = 1, [0]
     for found in _TOKEN.finditer(content):

@@ -1,6 +1,8 @@
-"""A tree while one run works on it: a transaction that writes all or nothing, or a reading that holds off writers.
+"""A transaction on a tree: one run makes all of its changes, or none.
 
-A transaction checks, lays by the old files, stages the new ones, writes the journal, replaces, and writes the ledger.
+It checks every file, writes the new files and pre-images to `.uky-patch/staged`, writes the journal, and then has
+`patcher.worktree.journal` put everything in place. A run that dies before the journal is there has changed nothing; one
+that dies later is finished or taken back by the next run.
 """
 
 from __future__ import annotations
@@ -14,23 +16,26 @@ from typing import Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence, 
 
 from patcher.messages import Message, Refusal, message_of, phrase
 from patcher.worktree import disk, journal, tree_lock
+from patcher.worktree.account import Account, account
 from patcher.worktree.hashing import ABSENT, digest_of
 from patcher.worktree.journal import ChangedMeanwhileError, Journal, Recovery, Step
+from patcher.worktree.layout import LEDGER
 from patcher.worktree.ledger import NOTE, Ledger, dump, dump_note, folders_above, folders_of_made, with_folders
-from patcher.worktree.locks import Lock
 from patcher.worktree.os_errors import cause_and_advice, refused
-from patcher.worktree.path_guard import FOLDER, resolve
-from patcher.worktree.storage import Account, Storage, account
+from patcher.worktree.path_guard import resolve
+from patcher.worktree.storage import Storage
 
 _MARGIN = 1 << 20
-"""Bytes that must stay free beside what is written: for the folders, the journal and others."""
+"""Bytes that must stay free beside what is written, for folders and the journal. A guess: both have a few kB."""
 
 
 class Change(NamedTuple):
-    """New content for a file that is there now with the digest `expect_sha`; ABSENT: it is not there yet."""
+    """A new content for one file."""
 
     path: str
+    """Below the tree's root, with forward slashes."""
     expect_sha: str
+    """The SHA-256 that the file must have now; ABSENT if it must not exist."""
     content: bytes | None
     """None: the file is removed."""
 
@@ -45,20 +50,20 @@ class _Target:
     change: Change
     place: Path
     there: tuple[bytes, os.stat_result] | None
-    """What is at the place now."""
+    """The file's bytes and status now; None if there is none."""
     missing: tuple[str, ...] = ()
-    """The folders that are to be made for it, from the outermost, as paths below the root."""
+    """The folders to make for it, outermost first, as paths below the root."""
 
 
 @dataclass
 class Transaction:
-    """The tree while this run alone may write to it."""
+    """The tree while this run alone may write to it; see `transaction`."""
 
     storage: Storage
     purpose: str
     account: Account
     recovered: Recovery | None = None
-    """What an interrupted run had left, and how it was ended when this transaction began."""
+    """The interrupted run that was finished or taken back before this transaction began."""
 
     @property
     def ledger(self) -> Ledger:
@@ -67,20 +72,20 @@ class Transaction:
     def commit(
         self, changes: Sequence[Change], ledger: Ledger, *, originals: Mapping[str, bytes] | None = None
     ) -> tuple[str, ...]:
-        """Make all changes and put `ledger` in the ledger's place, or do nothing at all.
+        """Make all changes and write `ledger`, or change nothing.
 
-        The ledger's entries of files that are made get the folders that are made with them.
-
-        An empty ledger says that every file is as it was: the tool's folder then goes at the transaction's end.
-        `originals` holds, by digest, pre-images that are in no file of the tree. Returns the files written.
+        An empty ledger means that no file is patched any more: `.uky-patch` is then removed at the end of the
+        transaction. Entries of `ledger` for new files get the folders that are made for them. `originals` has, by
+        digest, pre-images that are in no file of the tree. Returns the paths of the files written.
 
         Raises:
-            Refusal: a file is not what `expect_sha` says, or something cannot be written.
+            Refusal: a file has not the digest `expect_sha`, or something cannot be written.
+            ValueError: a bug of the caller: `ledger` gives a file another digest than its new content has.
         """
         storage = self.storage
         targets = [_check(storage, change) for change in changes]
-        _refuse_doubles(targets)
-        _refuse_lies(targets, ledger)
+        _refuse_same_file(targets)
+        _require_matching_ledger(targets, ledger)
         work = [target for target in targets if target.change.sha256 != target.change.expect_sha]
         ledger = _with_folders(storage, ledger, self.ledger, work)
         before = None if self.account.damage is not None else storage.ledger_content()
@@ -113,7 +118,10 @@ class Transaction:
         notes: Mapping[str, bytes],
         ledgers: tuple[bytes | None, bytes | None],
     ) -> Journal:
-        """Write all that is new to `staged`. Nothing else changes before the journal is there."""
+        """Write everything that is new to `staged`, and return the journal for it. No file of the tree changes.
+
+        `ledgers`: the bytes of the ledger before and after; None if there is none.
+        """
         storage, fresh = self.storage, []
         before, after = ledgers
         named = {**notes, "ledger.old": before, "ledger.new": after}
@@ -146,6 +154,7 @@ class Transaction:
         )
 
     def _take_back(self, error: BaseException) -> None:
+        """Restore the old files after `error`, if the journal was written already."""
         plan = journal.read(self.storage)
         if plan is None:
             return
@@ -164,11 +173,11 @@ class Transaction:
 
 @contextlib.contextmanager
 def transaction(storage: Storage, purpose: str, *, wait: float, on_wait: tree_lock.OnWait) -> Iterator[Transaction]:
-    """Take the writer's lock and end what an interrupted run has left.
+    """Take the writer's lock, and finish or take back what an interrupted run has left.
 
     Raises:
         Refusal: another run holds the lock for longer than `wait` seconds; the tree cannot be written to; the ledger
-            or an interrupted run's journal cannot be understood.
+            or the journal of an interrupted run cannot be understood.
     """
     held = tree_lock.exclusive(storage, purpose, wait=wait, on_wait=on_wait)
     try:
@@ -178,10 +187,10 @@ def transaction(storage: Storage, purpose: str, *, wait: float, on_wait: tree_lo
             yield Transaction(storage, purpose, found, recovered)
         except BaseException:
             with contextlib.suppress(Refusal, OSError):
-                _tidy(storage)
+                storage.tidy()
             raise
         try:
-            _tidy(storage)
+            storage.tidy()
         except OSError as error:
             title = phrase("{path}: all is done, but this folder cannot be tidied up", path=storage.folder)
             raise refused(error, title) from error
@@ -201,99 +210,25 @@ def commit(
 ) -> tuple[str, ...]:
     """Make changes that were planned elsewhere, for example on the machine that asks a Ray node: all, or none.
 
-    `expect_ledger`: the SHA-256 of the ledger that was planned on (`digest_of(dump(ledger))`); None: nothing was
-    patched. `originals` holds, by digest, pre-images that are in no file of the tree. `wait`: how many seconds another
-    run is waited for that holds the tree's lock. Returns the files written; none where all is as it is to be.
+    `expect_ledger`: the SHA-256 of the ledger that the plan is based on (`digest_of(dump(ledger))`); None if nothing
+    was patched. `originals` has, by digest, pre-images that are in no file of the tree. `wait`: for how many seconds
+    the tree's lock is waited for. Returns the paths of the files written; none if all are as planned already.
 
     Raises:
-        Refusal: of kind `changed`, a file or the ledger is no longer what was planned on; any other kind, the tree
-            cannot be locked or written. Nothing was changed, unless the kind is `unfinished`: the next run ends that.
+        Refusal: of kind `changed`: a file or the ledger is no longer what the plan is based on. Any other kind: the
+            tree cannot be locked or written. Nothing has changed, unless the kind is `unfinished`: the next run ends
+            that.
     """
     tree = Storage(Path(os.path.realpath(root)))
     with transaction(tree, purpose, wait=wait, on_wait=lambda _: None) as under_way:
         found = under_way.ledger
         if (digest_of(dump(found)) if found else None) != expect_ledger:
-            raise _changed(f"{FOLDER}/ledger.json")
+            raise _changed(LEDGER)
         return under_way.commit(changes, ledger, originals=originals)
 
 
-def end_interrupted(storage: Storage, *, wait: float, on_wait: tree_lock.OnWait) -> Recovery | None:
-    """End what an interrupted run has left, for one who only looks.
-
-    Raises:
-        Refusal: another run holds the lock for longer than `wait` seconds; it cannot be ended; the tree cannot be
-            written to.
-    """
-    held = tree_lock.exclusive(storage, "recovery", wait=wait, on_wait=on_wait)
-    try:
-        recovered = journal.recover(storage)
-        with contextlib.suppress(OSError):  # The next run that writes does it.
-            _tidy(storage)
-        return recovered
-    finally:
-        held.release()
-
-
-_Stamp = Tuple[Optional[Tuple[int, int, int]], ...]
-
-
-@dataclass
-class Reading:
-    """The tree while this run looks at it."""
-
-    storage: Storage
-    account: Account
-    recovered: Recovery | None = None
-    """What an interrupted run had left, and how it was ended before this reading began."""
-    unfinished: Refusal | None = None
-    """Why what an interrupted run has left could not be ended: the files may be old and new."""
-    _held: Lock | None = None
-    _stamp: _Stamp = ()
-
-    @property
-    def ledger(self) -> Ledger:
-        return self.account.ledger
-
-    def disturbed(self) -> bool:
-        """Whether another run may have written since the reading began, so that what was read may not fit together."""
-        return self._held is None and _stamp(self.storage) != self._stamp
-
-
-@contextlib.contextmanager
-def reading(storage: Storage, *, wait: float, on_wait: tree_lock.OnWait) -> Iterator[Reading]:
-    """Hold off writers while the tree is looked at. Ends an interrupted run first if it can.
-
-    Without a journal of such a run nothing is made, and nothing removed, whatever else is there.
-
-    Raises:
-        Refusal: a writer still holds the lock after `wait` seconds; what is patched cannot be known.
-    """
-    recovered: Recovery | None = None
-    unfinished: Refusal | None = None
-    stamp, held = _take(storage, wait, on_wait)
-    try:
-        if storage.exists() and disk.status(storage.journal) is not None:
-            if held is not None:
-                held.release()
-                held = None
-            try:
-                recovered = end_interrupted(storage, wait=wait, on_wait=on_wait)
-            except Refusal as error:
-                unfinished = error
-            stamp, held = _take(storage, wait, on_wait)
-        yield Reading(storage, account(storage), recovered, unfinished, held, stamp)
-    finally:
-        if held is not None:
-            held.release()
-
-
-def _tidy(storage: Storage) -> None:
-    if disk.status(storage.journal) is None:
-        storage.tidy()
-
-
 def _notes(storage: Storage, after: Ledger, before: Ledger) -> dict[str, bytes]:
-    """The notes that are not yet as they are to be, by their names."""
+    """The notes to write, by their file names: those that are not on the disk in this form."""
     found = {}
     for sha256 in {file.original for file in after.files.values()}:
         note = dump_note(sha256, after, before)
@@ -303,7 +238,7 @@ def _notes(storage: Storage, after: Ledger, before: Ledger) -> dict[str, bytes]:
 
 
 def _fresh(storage: Storage, pre_images: Iterable[str], notes: Iterable[str]) -> Iterator[str]:
-    """The digests whose pre-image is new there; of ABSENT, which has none, the note."""
+    """The digests whose pre-image is new in `originals`; ABSENT, which has a note alone, if its note is."""
     for sha256 in pre_images:
         if disk.status(storage.originals / sha256) is None:
             yield sha256
@@ -312,10 +247,10 @@ def _fresh(storage: Storage, pre_images: Iterable[str], notes: Iterable[str]) ->
 
 
 def _with_folders(storage: Storage, after: Ledger, before: Ledger, work: Iterable[_Target]) -> Ledger:
-    """The ledger with the folders of each file that a record has made: those made for it, now or before.
+    """The ledger `after`, in which each file that a record has made names the folders that were made for it.
 
-    A file that comes into a folder that was made for another one needs it as well, whichever of the two goes first.
-    Of a file that a hand has made, and a record takes over, they are those with nothing else in them.
+    `verl/flags/log.py` made `verl/flags`; a later `verl/flags/trace.py` names it too, so that the folder goes with the
+    last of them. A file that was made by hand, and that a record takes over, names the folders with nothing else in.
     """
     made = {folder for file in before.files.values() for folder in file.folders}
     made.update(folder for target in work for folder in target.missing)
@@ -329,18 +264,20 @@ def _with_folders(storage: Storage, after: Ledger, before: Ledger, work: Iterabl
 
 
 def _folders(before: Ledger, after: Ledger, work: Iterable[_Target]) -> tuple[str, ...]:
-    """The folders that this change makes, and those made for files that it removes."""
+    """The folders that this change makes, and those that were made for the files that it removes."""
     gone = (file for path, file in before.files.items() if path not in after.files)
     found = {folder for file in gone for folder in file.folders}
     return tuple(sorted(found.union(*(target.missing for target in work))))
 
 
 def _dropped(before: Ledger, after: Ledger) -> tuple[str, ...]:
+    """The digests of the pre-images that no file needs any more."""
     needed = {file.original for file in after.files.values()}
     return tuple({file.original: None for file in before.files.values() if file.original not in needed})
 
 
 def _check(storage: Storage, change: Change) -> _Target:
+    """The file to change, as it is now. Raises Refusal if it is not as expected, or may not be written."""
     place = resolve(storage.root, change.path)
     if change.expect_sha == ABSENT:
         return _check_absent(storage, change, place)
@@ -376,7 +313,7 @@ def _check_absent(storage: Storage, change: Change, place: Path) -> _Target:
     return _Target(change, place, None, tuple(missing))
 
 
-def _refuse_doubles(targets: list[_Target]) -> None:
+def _refuse_same_file(targets: list[_Target]) -> None:
     seen: dict[Path, str] = {}
     for target in targets:
         if target.place in seen:
@@ -389,7 +326,7 @@ def _refuse_doubles(targets: list[_Target]) -> None:
         seen[target.place] = target.change.path
 
 
-def _refuse_lies(targets: list[_Target], ledger: Ledger) -> None:
+def _require_matching_ledger(targets: list[_Target], ledger: Ledger) -> None:
     for target in targets:
         entry = ledger.files.get(target.change.path)
         if entry is not None and entry.patched != target.change.sha256:
@@ -397,13 +334,16 @@ def _refuse_lies(targets: list[_Target], ledger: Ledger) -> None:
 
 
 _Origin = Tuple[bytes, Optional[os.stat_result]]
-"""A pre-image's bytes, and the file whose rights it takes over."""
+"""A pre-image's bytes, and the status of the file whose mode and owner it gets."""
 
 
 def _pre_images(
     storage: Storage, targets: list[_Target], ledger: Ledger, given: Mapping[str, bytes]
 ) -> dict[str, _Origin]:
-    """The originals that the ledger needs and the folder lacks, by digest: given, or of the target that has it."""
+    """The pre-images to write, by digest: those that `ledger` needs and `originals` lacks.
+
+    Their bytes are those of a target before the change, or `given`. Raises Refusal for one that is nowhere.
+    """
     at_hand: dict[str, _Origin] = {
         target.change.expect_sha: target.there for target in targets if target.there is not None
     }
@@ -448,17 +388,3 @@ def _not_allowed(path: str, cause: Message) -> Refusal:
     title = phrase("{path}: cannot be replaced, so nothing was changed", path=path)
     advice = phrase("Run as its owner, or change the rights of the file and its folder.")
     return Refusal("permission", title, cause, advice)
-
-
-def _take(storage: Storage, wait: float, on_wait: tree_lock.OnWait) -> tuple[_Stamp, Lock | None]:
-    held = tree_lock.shared(storage, wait=wait, on_wait=on_wait) if storage.exists() else None
-    return ((), held) if held is not None else (_stamp(storage), None)
-
-
-def _stamp(storage: Storage) -> _Stamp:
-    """What any other run's writing would change: the root's entries, the lock, the journal, the ledger."""
-    stamps: list[tuple[int, int, int] | None] = []
-    for path in (storage.root, storage.folder, storage.lock, storage.journal, storage.ledger):
-        found = disk.status(path)
-        stamps.append(None if found is None else (found.st_ino, found.st_mtime_ns, found.st_size))
-    return tuple(stamps)

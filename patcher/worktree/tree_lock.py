@@ -1,4 +1,4 @@
-"""One writer to a tree at a time, or several readers: the lock `.uky-patch/lock`, and who holds it."""
+"""The lock of a tree, `.uky-patch/lock`: one writer at a time, or several readers."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ from patcher.worktree.storage import Storage
 
 @dataclass(frozen=True)
 class Owner:
-    """Who holds the lock, since when (UTC, ISO 8601) and for what."""
+    """Who holds the lock, from the note in its file."""
 
     pid: int
     host: str
     purpose: str
+    """The command, such as `apply`."""
     since: str
+    """The UTC time in ISO 8601."""
 
     def __str__(self) -> str:
         return english(self.message)
@@ -38,14 +40,14 @@ class Owner:
 
 
 OnWait = Callable[[Optional[Owner]], None]
-"""Called once when the lock is held by someone else; None: by a reader, or by one who has left no note yet."""
+"""Called once if somebody else holds the lock. None: a reader, or a holder that has not written its note yet."""
 
 
 def exclusive(storage: Storage, purpose: str, *, wait: float, on_wait: OnWait) -> Lock:
-    """Take the writer's lock; the folder is made if it is missing.
+    """Take the writer's lock; the folder `.uky-patch` is made if it is missing.
 
     Raises:
-        Refusal: it is still held after `wait` seconds, or cannot be made.
+        Refusal: somebody still holds it after `wait` seconds; or it cannot be made, or not be locked.
     """
     try:
         while True:
@@ -56,7 +58,7 @@ def exclusive(storage: Storage, purpose: str, *, wait: float, on_wait: OnWait) -
                     storage.lock, locks.signature(purpose), wait=wait, on_wait=lambda note: on_wait(_owner(note))
                 )
             except FileNotFoundError:
-                continue  # The folder went between the two calls: a full revert has just ended.
+                continue  # The folder was removed between the two calls: a revert of all records has just ended.
     except locks.LockHeldError as error:
         raise _held(storage, error) from error
     except locks.LockUnsupportedError as error:
@@ -73,7 +75,7 @@ def exclusive(storage: Storage, purpose: str, *, wait: float, on_wait: OnWait) -
 
 
 def shared(storage: Storage, *, wait: float, on_wait: OnWait) -> Lock | None:
-    """Take a reader's lock; None where there is no lock file, no right to read it, or no flock. Makes nothing.
+    """Take a reader's lock; None if there is no lock file, it cannot be read, or there is no flock. Makes no file.
 
     Raises:
         Refusal: a writer still holds it after `wait` seconds.
@@ -106,7 +108,7 @@ def _owner(note: Note) -> Owner | None:
 
 
 def _remove_empty(storage: Storage) -> None:
-    """Remove what was made in vain; the error that led here is the one to report."""
+    """Remove a folder `.uky-patch` that has nothing but the lock file: it was made for a run that cannot begin."""
     with contextlib.suppress(OSError):
         if disk.names(storage.folder) == [storage.lock.name]:
             disk.remove(storage.lock)

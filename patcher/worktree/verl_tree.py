@@ -1,4 +1,4 @@
-"""Which folder is a verl tree, and which of its files may hold marked lines, found and read fast."""
+"""Which folder is a verl tree, and which of its files are read: found fast, as every command does it first."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from patcher.worktree import disk
 from patcher.worktree.files import SETTINGS_BYTES, SOURCE_BYTES, inside, read, read_text
 
 PACKAGE = "verl"
-"""The package's name, unless the fork has renamed it."""
+"""The name of the package, unless the fork has renamed it (`package = "..."` in its uky-patch.toml)."""
 _PACKAGE_LINE = re.compile(r"""^[ \t]*package[ \t]*=[ \t]*(["'])([A-Za-z_]\w*)\1""", re.MULTILINE)
 _MOST_SEARCHED = 300
-"""Folders of each level that are searched for a tree. A guess: a home has fewer, and a folder of data may have more."""
+"""Folders of each level that are searched for a tree. A guess: a home has fewer, a folder of data may have more."""
 FOLDERS = ("recipe", "examples", "scripts")
-"""The folders beside the package that are looked through; of the root itself, only the files."""
+"""The folders beside the package that `files` goes through; of the root it takes only the files."""
 PYTHON = (".py",)
 SHELL = (".sh", ".bash", ".slurm", ".sbatch")
 TEXT = (".py", ".pyi", ".sh", ".bash", ".yaml", ".yml", ".toml", ".cfg", ".ini", ".env", ".txt", ".json")
 MAX_BYTES = 4 << 20
-"""A larger file is data, not source, and is passed over."""
+"""The largest file that is taken for a source and not for data. A guess."""
 _NOT_JUDGED = frozenset({"tests", "test", "docs", "doc", "build", "dist", "unsloth_compiled_cache"})
-"""Folders beside the package whose Python no job runs or nobody wrote: tests, documents, and what a build made."""
+"""Folders beside the package with Python that no job runs (tests, documents) or that a build has made."""
 _MOST_FOLDERS = 3000
-"""Folders that are looked into beside the package. Checkouts of verl have 40 to 400; data sets and checkpoints that
-somebody put beside it may have a million."""
+"""Folders that are looked into beside the package. Checkouts of verl have 40 to 400; data sets and checkpoints beside
+it may have a million."""
 COPIES = frozenset(
     {
         *("vllm", "sglang", "transformers", "torch", "torchvision", "torchaudio", "triton", "ray", "numpy", "wandb"),
@@ -37,20 +37,22 @@ COPIES = frozenset(
         *("pandas", "pyarrow", "pydantic", "hydra", "omegaconf", "fastapi", "uvicorn", "tokenizers", "evaluate"),
     }
 )
-"""Import names of packages of others: a folder of such a name with an `__init__.py` is a copy, not the fork's code."""
+"""Import names of other packages: a folder with such a name and an `__init__.py` is a copy, and not the fork's code."""
 
 _SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages", "venv", "env"})
 
 
 @dataclass(frozen=True)
 class Found:
-    """A file, by its path below the root; nothing is read before `read`."""
+    """A file of the tree. It is not read before `read`."""
 
     path: str
+    """Below the root, with forward slashes."""
     place: str
+    """The path to open."""
 
     def read(self) -> bytes:
-        """The file's bytes; none when it has gone or may not be read."""
+        """The file's bytes; b"" if it is gone or cannot be read."""
         try:
             return read(self.place, SOURCE_BYTES)
         except OSError:
@@ -58,7 +60,7 @@ class Found:
 
 
 def root_of(folder: Path) -> Path:
-    """The real path of `folder`, which holds `verl/`. Raises Refusal where it does not."""
+    """The real path of `folder`, which must be the root of a verl tree. Raises Refusal if it is not."""
     place = Path(os.path.realpath(folder))
     if holds_verl(place):
         return place
@@ -78,27 +80,27 @@ def root_of(folder: Path) -> Path:
 
 
 def package_of(root: Path) -> str:
-    """The name of the package in `root`: `package` of its uky-patch.toml, which a fork that renamed verl sets."""
+    """The name of the package in `root`: `package` in its uky-patch.toml, else `verl`."""
     settings = os.path.join(root, "uky-patch.toml")
-    if not os.path.lexists(settings):  # Asked of every folder on the way up.
+    if not os.path.lexists(settings):  # The common case, and asked of every folder on the way up: no exception.
         return PACKAGE
     try:
         text = read_text(inside(root, settings), SETTINGS_BYTES)
     except (OSError, ValueError):
         return PACKAGE
-    # Python 3.8 has no parser of TOML. Keys of the file itself stand before its first table.
+    # Python 3.8 has no parser for TOML. Top-level keys are before the first table.
     found = _PACKAGE_LINE.search(re.split(r"^[ \t]*\[", text, maxsplit=1, flags=re.MULTILINE)[0])
     return found[2] if found is not None else PACKAGE
 
 
 def holds_verl(folder: Path) -> bool:
-    """Whether `folder` is a verl tree's root."""
+    """Whether `folder` is the root of a verl tree."""
     package = folder / package_of(folder)
     return (package / "__init__.py").is_file() or (package / "version" / "version").is_file()
 
 
 def inner(root: Path) -> tuple[str, ...]:
-    """Folders in `root` that are verl trees of their own."""
+    """The names of folders in `root` that are verl trees of their own."""
     package = package_of(root)
     names = [name for name in disk.names(root) if not name.startswith(".") and name != package]
     found = [name for name in names if holds_verl(root / name)]
@@ -124,27 +126,27 @@ def below(folder: Path) -> Path | None:
 
 @dataclass(frozen=True)
 class Beside:
-    """What lies in a checkout beside the package: paths below the root, sorted."""
+    """What is in a checkout beside the package: paths below the root, sorted."""
 
     python: tuple[str, ...]
     scripts: tuple[str, ...]
-    """Shell scripts, which may start a job."""
+    """Shell scripts, as they may start a job."""
     copies: tuple[str, ...]
-    """Folders that are copies of other packages. One in the root is imported in place of the installed package."""
+    """Folders that are copies of other packages. One in the root is imported instead of the installed package."""
 
 
 def beside(root: Path) -> Beside:
-    """The files beside the package that may be part of a job, found without reading any.
+    """The files beside the package that may be part of a job. No file is read.
 
-    Left out: tests, documents, builds, environments, hidden folders, links, projects of others with their package in
-    them, and checkouts within the checkout.
+    Left out are tests, documents, builds, environments, hidden folders, symlinks, copies of other packages and their
+    projects, and checkouts of verl within the checkout.
     """
     python: list[str] = []
     scripts: list[str] = []
     copies: list[str] = []
     package, waiting, looked_into = package_of(root), [""], 0
     while waiting and looked_into < _MOST_FOLDERS:
-        folder = waiting.pop(0)  # By depth: where the limit cuts, it cuts what lies deepest.
+        folder = waiting.pop(0)  # Breadth first, so that the limit cuts off the deepest folders.
         looked_into += 1
         for item in _folder(str(root / folder), folder, (*PYTHON, *SHELL)):
             if isinstance(item, Found):
@@ -170,14 +172,14 @@ def _is_copy(folder: Path) -> bool:
         return (folder / "__init__.py").is_file() or (folder / name / "__init__.py").is_file()
     if not any((folder / file).is_file() for file in ("pyproject.toml", "setup.py")):
         return False
-    # A project of its own under another name, as `Megatron-LM/megatron` and `vllm-fork/vllm`.
+    # A project under another name, such as `Megatron-LM/megatron` or `vllm-fork/vllm`.
     return any((folder / inner / "__init__.py").is_file() for inner in COPIES)
 
 
 def files(root: Path, suffixes: tuple[str, ...], folders: tuple[str, ...] = FOLDERS) -> Iterator[Found]:
-    """Files by suffix, in a fixed order: those in the root, then those of the package, then folder by folder.
+    """The files with these suffixes, in a fixed order: those in the root, those of the package, then `folders`.
 
-    Symlinks, hidden folders, bytecode and virtual environments are passed over.
+    Symlinks, hidden folders, bytecode, virtual environments and large files that are no Python are left out.
     """
     yield from (file for file in _folder(str(root), "", suffixes) if isinstance(file, Found))
     for folder in (package_of(root), *folders):
@@ -194,7 +196,7 @@ def _walk(place: str, prefix: str, suffixes: tuple[str, ...]) -> Iterator[Found]
 
 
 def _folder(place: str, prefix: str, suffixes: tuple[str, ...]) -> list[Found | str]:
-    """The wanted files of one folder, and the names of its folders."""
+    """The files of one folder with these suffixes, and the names (`str`) of its folders to go into."""
     try:
         with os.scandir(place) as entries:
             found = sorted(entries, key=lambda entry: entry.name)

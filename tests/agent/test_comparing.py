@@ -12,7 +12,7 @@ from patcher.migrate.agent import receiving
 from patcher.migrate.transfer import Difference, compare, send
 from patcher.remote.channel import RefusedError
 from patcher.tree import Tree
-from patcher.worktree import backup, manifest, path_guard
+from patcher.worktree import layout, manifest
 from patcher.worktree.manifest import Entry, Manifest
 from tests.agent.direct import direct
 from tests.migrate.toys import cargo, contents, fork, git, write
@@ -55,6 +55,16 @@ def test_changes_are_told_apart_by_who_made_them(root: Path, there: Path) -> Non
     assert found.overwritten == ("verl/c.py",)
     assert found.modes == ("README.md",)
     assert found.same == 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes files for others")
+def test_what_root_brings_into_a_users_tree_is_the_users(root: Path, there: Path) -> None:
+    write(there, {"verl/part/old.py": "o"})
+    for path in (there, *there.rglob("*")):
+        os.chown(path, 1234, 1234)
+    write(root, {"verl/new/deep/a.py": "1", "verl/part/new.py": "2", "verl/part/inner/b.py": "3"})
+    bring(root, there)
+    assert {path.stat().st_uid for path in (there / "verl").rglob("*")} == {1234}
 
 
 def test_without_a_manifest_all_that_differs_is_somebodys_work(root: Path, there: Path) -> None:
@@ -123,7 +133,7 @@ def test_a_symlink_within_the_tree_gives_way_to_the_folder(root: Path, there: Pa
     assert "verl" in found.retire
     assert (there / "verl/a.py").read_text() == "a"
     assert (there / "elsewhere/a.py").read_text() == "theirs"
-    (kept,) = (path for path in (there / backup.FOLDER).iterdir() if path.is_dir())
+    (kept,) = (path for path in (there / layout.KEPT).iterdir() if path.is_dir())
     assert (kept / "verl").is_symlink()
 
 
@@ -131,7 +141,7 @@ def test_a_file_in_the_way_of_a_folder_is_moved_aside(root: Path, there: Path) -
     write(there, {"verl": "a file"})
     found = bring(root, there)
     assert found.overwritten == ("verl",)
-    (kept,) = (path for path in (there / backup.FOLDER).iterdir() if path.is_dir())
+    (kept,) = (path for path in (there / layout.KEPT).iterdir() if path.is_dir())
     assert (kept / "verl").read_text() == "a file"
     assert (there / "verl/a.py").exists()
 
@@ -158,13 +168,13 @@ def test_what_has_a_second_name_elsewhere_does_not_change_there(root: Path, ther
 
 
 def test_notes_of_an_apply_there_do_not_outlive_the_files_they_speak_of(root: Path, there: Path) -> None:
-    notes = [f"{path_guard.FOLDER}/{name}" for name in ("ledger.json", "originals/abc", "journal.json", "staged/1.new")]
+    notes = [f"{layout.FOLDER}/{name}" for name in ("ledger.json", "originals/abc", "journal.json", "staged/1.new")]
     write(there, dict.fromkeys(notes, "{}"))
     found = bring(root, there)
     assert set(notes[:2]) <= set(found.retire)
     assert found.overwritten == ()
     assert not any((there / path).exists() for path in notes)
-    (kept,) = (path for path in (there / backup.FOLDER).iterdir() if path.is_dir())
+    (kept,) = (path for path in (there / layout.KEPT).iterdir() if path.is_dir())
     assert all((kept / path).exists() for path in notes)
 
 
@@ -213,7 +223,7 @@ def test_a_path_that_is_a_file_and_a_folder_is_refused(there: Path) -> None:
 
 def test_a_manifest_of_a_newer_tool_is_refused_and_kept(root: Path, there: Path) -> None:
     bring(root, there)
-    place = there / manifest.PATH
+    place = there / layout.MANIFEST
     newer = json.dumps({**json.loads(place.read_text()), "format": 99})
     place.write_text(newer)
     with pytest.raises(RefusedError, match="99") as caught:
@@ -224,7 +234,7 @@ def test_a_manifest_of_a_newer_tool_is_refused_and_kept(root: Path, there: Path)
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"format": 1}', '{"format": 1, "files": {"a": 1}}'])
 def test_a_damaged_manifest_is_told(root: Path, there: Path, content: str) -> None:
-    write(there, {manifest.PATH: content})
+    write(there, {layout.MANIFEST: content})
     with pytest.raises(RefusedError, match="damaged"):
         difference(root, there)
 

@@ -19,7 +19,7 @@ import pytest
 from patcher.migrate.listing import Item
 from patcher.migrate.transfer import compare, send
 from patcher.remote.channel import RefusedError
-from patcher.worktree import backup, path_guard
+from patcher.worktree import layout
 from patcher.worktree.placement import JOURNAL
 from tests.agent.direct import direct
 from tests.lanes import ALL_CASES, one_in
@@ -105,7 +105,7 @@ class World:
         assert not swept or not (self.there / "verl/gone").exists()
         assert os.access(self.there / "verl/mode.sh", os.X_OK)
         kept = {}
-        for folder in (self.there / backup.FOLDER).iterdir():
+        for folder in (self.there / layout.KEPT).iterdir():
             kept.update(contents(folder) if folder.is_dir() else {})
         assert kept["verl/theirs.py"] == b"theirs = 2\n"
         assert kept["verl/gone/only.py"] == b"old = 3\n"
@@ -181,7 +181,7 @@ def test_a_call_that_fails_leaves_the_old_tree_or_one_that_the_next_run_finishes
             if refused.kind != "unfinished":
                 assert contents(fresh.there) == fresh.old, f"call {at}"
                 if error in ("ENOSPC", "EDQUOT"):
-                    assert not (fresh.there / path_guard.INCOMING).exists()
+                    assert not (fresh.there / layout.INCOMING).exists()
         fresh.bring()
         fresh.assert_new(swept=stand_in.calls[at] != "rmdir")
     expected = {"ENOSPC": "disk-full", "EDQUOT": "quota", "EROFS": "read-only", "EIO": "io"}
@@ -224,7 +224,7 @@ def _killed(world: World, at: int) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
-@pytest.mark.parametrize("mounted", one_in(2, ["verl", backup.FOLDER]))
+@pytest.mark.parametrize("mounted", one_in(2, ["verl", layout.KEPT]))
 def test_a_tree_that_spans_file_systems_is_filled_whenever_the_agent_is_killed(tmp_path: Path, mounted: str) -> None:
     root, there = fork(tmp_path / "here", {"verl/a.py": "a", "verl/gone.py": "g"}), tmp_path / "there"
     (there / mounted).mkdir(parents=True)
@@ -244,7 +244,7 @@ def test_a_tree_that_spans_file_systems_is_filled_whenever_the_agent_is_killed(t
             code = wait_for(forked(lambda: _strike(at, bring)))  # noqa: B023
             bring()
             assert contents(there) == contents(root)
-            newest = max(path for path in (there / backup.FOLDER).iterdir() if path.is_dir())
+            newest = max(path for path in (there / layout.KEPT).iterdir() if path.is_dir())
             assert contents(newest) == {"verl/a.py": b"theirs", "verl/gone.py": b"g"}
             shutil.rmtree(newest)
             if code == 0:

@@ -17,8 +17,8 @@ from tests import tools
 FOLDER = Path(patcher.__file__).parent
 PROGRAMS = FOLDER / "preflight" / "agent" / "programs"
 """These run in the Python that trains, and import what they check."""
-SOURCES = [path for path in agent_program.agent_files() if PROGRAMS not in path.parents]
-SENT = frozenset(agent_program.agent_sources())
+SOURCES = [path for path in agent_program.files_of(agent_program.SENT) if PROGRAMS not in path.parents]
+SENT = frozenset(agent_program.sources_of(agent_program.SENT))
 LATER = {"tomllib", "zoneinfo", "graphlib"}
 """In the standard library since 3.9 or later."""
 

@@ -130,7 +130,7 @@ def test_where_check_cannot_be_made_it_is_not_known(ask: Ask, monkeypatch: pytes
     assert "check --against vllm==" in without.out.splitlines()[-1]
 
 
-@pytest.mark.parametrize(("verl", "vllm"), [("0.7.0", "0.20.2"), ("0.7.0.dev", "0.20.2+cu129"), ("0.6.2", "0.22.9")])
+@pytest.mark.parametrize(("verl", "vllm"), [("0.7.0", "0.20.2"), ("0.7.1+cluster", "0.22.9")])
 def test_where_they_were_tried_no_check_is_made(
     ask: Ask, verl: str, vllm: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -140,6 +140,18 @@ def test_where_they_were_tried_no_check_is_made(
     monkeypatch.setattr(checking, "check", no)
     status = ask("status", verl=verl, vllm=vllm)
     assert (status.code, status.out.splitlines()[-1].endswith("Nothing to do")) == (0, True)
+
+
+@pytest.mark.parametrize("verl", ["0.7.0.dev", "0.6.2"])
+def test_a_tree_between_releases_is_told_of_breaks_alone(ask: Ask, verl: str) -> None:
+    """The records hold on the releases around it; what it has of its own nobody has tried."""
+    told = f"verl {verl} is none of the releases that records were tried on"
+    for command in ("status", "apply", "verify"):
+        broken = ask(command, verl=verl, vllm="0.20.2+cu129")
+        assert (broken.code, told in broken.out, "1 that check calls breaks" in broken.out) == (1, True, True)
+    fine = ask("status", verl=verl, vllm="0.20.2+cu129", text=FINE)
+    assert (fine.code, told in fine.out) == (0, False)
+    assert fine.out.splitlines()[-1].endswith("Nothing to do")
 
 
 def test_a_fork_with_records_for_its_release_is_told_of_breaks_alone(

@@ -19,7 +19,7 @@ from patcher.cluster.joining import SENT_TO_NODES, START, program
 from patcher.cluster.model import replies_of
 from patcher.i18n.codec import decode
 from patcher.remote.agent import frames
-from patcher.remote.agent_program import BOOTSTRAP, files_of, program_of, sources_of
+from patcher.remote.agent_program import BOOTSTRAP, program_of, sources_of
 from patcher.tree import Ledger, Tree
 from patcher.worktree.hashing import ABSENT, digest_of
 from patcher.worktree.ledger import AppliedRecord, PatchedFile, dump
@@ -30,7 +30,7 @@ from tests.cluster.processes import marked, wait_for
 SERVER = b"# as planned  # Uky[one]\n"
 LOG = "verl/flags/log.py"
 FLAGS = b"# Uky[one]\nx = 1\n"
-PROGRAMS = {name for name in sources_of(files_of(SENT_TO_NODES)) if ".preflight.agent.programs." in name}
+PROGRAMS = {name for name in sources_of(SENT_TO_NODES) if ".preflight.agent.programs." in name}
 """These run in the Python that trains, and import what they check."""
 
 
@@ -82,14 +82,14 @@ def commit(root: Path, planned_on: bytes, wait: float = 1.0) -> tuple[str, dict[
 
 
 def test_the_same_tool_is_the_same_bytes() -> None:
-    again = program_of(sources_of(files_of(SENT_TO_NODES)), START)
+    again = program_of(sources_of(SENT_TO_NODES), START)
     assert program() == again
 
 
 def test_what_is_sent_needs_the_standard_library_alone() -> None:
     """Above all not libcst, which is a native library: a plan is made on the asking side."""
     catalogue = {"tomli"}  # Before Python 3.11 it reads the catalogue, which is for readers and is not sent.
-    own = sources_of(files_of(SENT_TO_NODES))
+    own = sources_of(SENT_TO_NODES)
     for name, source in own.items():
         for node in ast.walk(ast.parse(source)):
             names = [one.name for one in node.names] if isinstance(node, ast.Import) else []
@@ -239,7 +239,7 @@ def test_a_sites_prints_at_start_are_no_part_of_the_answer(tmp_path: Path, monke
 
 
 def test_what_a_program_prints_is_no_part_of_the_answer() -> None:
-    noisy = program_of(sources_of(files_of(SENT_TO_NODES)), f"import os; os.write(1, b'welcome'); {START}")
+    noisy = program_of(sources_of(SENT_TO_NODES), f"import os; os.write(1, b'welcome'); {START}")
     assert len(frames.read_all(worker.work(BOOTSTRAP, noisy, ASK, 60.0)["answers"])) == 1
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from patcher.diagnose.diagnosis import Diagnosis
 from patcher.diagnose.fixes import FixContext
-from patcher.diagnose.log_stream import SIZE
+from patcher.diagnose.log_stream import BLOCK_SIZE
 from patcher.diagnose.scanner import Scanner
 from patcher.diagnose.verdict import diagnosis_of
 from patcher.records.symptom_parse import parse_symptom
@@ -69,7 +69,7 @@ def scanner() -> Scanner:
 
 
 def diagnosed(
-    log: str | bytes, *, size: int = SIZE, ended: bool | None = None, silent: bool | None = None
+    log: str | bytes, *, size: int = BLOCK_SIZE, ended: bool | None = None, silent: bool | None = None
 ) -> Diagnosis:
     content = log.encode() if isinstance(log, str) else log
     evidence = scanner().scan([("run.log", io.BytesIO(content))], size)

@@ -65,3 +65,7 @@ def test_metrics_may_come_and_go_and_change_places() -> None:
         courses.feed(f"step:{step} - {line}".encode(), lambda step=step: LogLine("log", step, step, ""), step)  # type: ignore[misc]
     (hit,) = courses.holding()
     assert (hit.first.number, hit.last.number, hit.count) == (3, 4, 2)
+
+
+def test_what_only_begins_like_a_number_is_none() -> None:
+    assert began("above", [11, "1.2.3", 12, 13], more="value = 10") == 4

@@ -196,3 +196,18 @@ def test_a_log_that_is_being_written_may_still_get_the_rest_of_a_traceback(
 ) -> None:
     evidence = Scanner(()).scan([("run.log", io.BytesIO(f"{HEAD}{OWN}{FRAME}    assert x\n".encode()))])
     assert diagnosis_of(evidence, FixContext({}), ended=ended, silent=silent).verdict == verdict
+
+
+def test_a_cut_line_of_code_and_text_below_it_are_no_error() -> None:
+    """`raise errors.` is no whole name, as where the line was cut off."""
+    assert diagnosed(HEAD + OWN + FRAME + "    raise errors.\nsomething else\n").verdict == "running"
+
+
+@pytest.mark.parametrize(
+    ("code", "end"),
+    [(f"    assert {'-' * 460}x\n", "AssertionError\n"), (f"    next({'-' * 460}x)\n", "StopIteration\n")],
+    ids=["assert", "next"],
+)
+def test_code_that_is_nested_too_deeply_to_be_read(code: str, end: str) -> None:
+    found = diagnosed(HEAD + FRAME + code + end)
+    assert (found.verdict, found.root is not None) == ("failed", True)

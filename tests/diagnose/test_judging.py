@@ -431,7 +431,7 @@ def test_a_run_in_its_steps_that_somebody_ended_is_told_as_ended() -> None:
         "2026-03-01 15:00:08,000 INFO main.py:3 -- was told to end\n"
     )
     evidence = Scanner((*SYMPTOMS, killed)).scan([("run.log", io.BytesIO(log.encode()))])
-    assert (evidence.phase, evidence.stood is not None) == ("loop", True)
+    assert (evidence.phase, evidence.wait_before_end is not None) == ("loop", True)
     found = diagnosis_of(evidence, FixContext(), ended=True).root
     assert found is not None
     assert found.symptom is killed

@@ -189,3 +189,15 @@ def test_what_only_speaks_of_training_begins_no_loop(line: str) -> None:
 )
 def test_parts_of_other_trainers_begin_their_phases(line: str, phase: str) -> None:
     assert read(f"{line}\n").phase == phase
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["step:{} - x\n", "Total training steps: {}\n", "Training Progress:   1%|a  | {}/3 [00:01<"],
+    ids=["step", "total", "bar"],
+)
+def test_a_number_that_is_none_of_steps_is_passed_over(text: str) -> None:
+    """Python refuses to read a number of more than 4,300 digits."""
+    milestones = Milestones()
+    milestones.feed(Line(text.format("9" * 5000), 1, 0), 0.0)
+    assert (milestones.step, milestones.steps) == (None, None)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from patcher.diagnose.scanner import AUTOMATON_BYTES, KEPT_AT_EDGE, KEPT_LATER, WordFinder
-from patcher.logs.required_words import needles, width
+from patcher.logs.required_words import required_words, width
 from patcher.records.symptom_parse import load_symptoms
 
 
@@ -29,18 +29,18 @@ from patcher.records.symptom_parse import load_symptoms
     ],
 )
 def test_the_words_of_a_pattern(pattern: str, words: set[str]) -> None:
-    assert needles(pattern) == words
+    assert required_words(pattern) == words
 
 
 def test_rare_words_are_chosen_before_common_ones() -> None:
-    assert needles(r"error: \w+ quagmire") == {" quagmire"}
-    assert needles(r"worker .* terminated unexpectedly") == {" terminated unexpectedly"}
+    assert required_words(r"error: \w+ quagmire") == {" quagmire"}
+    assert required_words(r"worker .* terminated unexpectedly") == {" terminated unexpectedly"}
 
 
 @pytest.mark.parametrize("pattern", [r"\d+", "ab", "(?:abc|d)", "a?b?c?", r".*\w{8}"])
 def test_a_pattern_without_a_word_is_refused(pattern: str) -> None:
     with pytest.raises(ValueError, match=re.escape(pattern)):
-        needles(pattern)
+        required_words(pattern)
 
 
 def test_the_least_width() -> None:
@@ -54,7 +54,7 @@ def test_no_shipped_pattern_is_tried_on_lines_that_cannot_match() -> None:
             for example in symptom.examples:
                 for line in example.log.splitlines():
                     if found := re.search(match.line, line, re.IGNORECASE):
-                        held = [word for word in needles(match.line) if word in found[0].lower()]
+                        held = [word for word in required_words(match.line) if word in found[0].lower()]
                         assert held, (symptom.id, match.line, line)
 
 

@@ -119,13 +119,13 @@ def test_a_session_of_ray_and_its_rotated_logs(tmp_path: Path) -> None:
     (tmp_path / "session_latest").symlink_to(logs.parent)
     touch(tmp_path, "session_2025/logs/worker-0.out")
     found = logs_named(str(tmp_path))
-    own = [[Path(part).name for part in one.parts] for one in found if not one.housekeeping]
+    own = [[Path(part).name for part in one.parts] for one in found if not one.of_ray_daemon]
     assert own == [
         ["x.log.gz"],
         ["worker-1-01-7.err"],
         ["worker-1-01-7.out.2", "worker-1-01-7.out.1", "worker-1-01-7.out"],
     ]
-    kept = sorted(Path(part).name for one in found if one.housekeeping for part in one.parts)
+    kept = sorted(Path(part).name for one in found if one.of_ray_daemon for part in one.parts)
     assert kept == ["gcs_server.out", "raylet.out"]
 
 

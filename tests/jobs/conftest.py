@@ -51,11 +51,12 @@ class Site:
         return job
 
     def follow(self, job: Job, **listener: Callable[..., object]) -> Verdict:
-        return jobs.follow(self.link.reconnect, self.open(), job, on_problem=lambda _: None, **listener)  # type: ignore[arg-type]
+        listening = jobs.JobListener(problem=lambda _: None, **listener)  # type: ignore[arg-type]
+        return jobs.follow(self.link.reconnect, self.open(), job, listening)
 
     def milestones(self, job: Job) -> tuple[Verdict, list[Milestone]]:
         found: list[Milestone] = []
-        return self.follow(job, on_milestone=found.append), found
+        return self.follow(job, milestone=found.append), found
 
     def stop_all(self) -> None:
         connection = self.open()

@@ -75,8 +75,7 @@ def test_the_connection_is_killed_twenty_times(there: Site) -> None:
         reconnect,  # type: ignore[arg-type]
         reconnect(),  # type: ignore[arg-type]
         job,
-        on_text=texts.append,
-        on_problem=lambda _: None,
+        jobs.JobListener(text=texts.append, problem=lambda _: None),
     )
     assert verdict.kind == "ok"
     assert cuts == 20
@@ -102,7 +101,8 @@ def test_the_line_is_cut_at_any_byte(there: Site, reachable: Machine) -> None:
                     first = link.open()[0]
                 except Exception:
                     continue
-                verdict = jobs.follow(link.reconnect, first, job, on_text=texts.append, on_problem=lambda _: None)
+                listener = jobs.JobListener(text=texts.append, problem=lambda _: None)
+                verdict = jobs.follow(link.reconnect, first, job, listener)
                 assert verdict.kind == "ok"
                 assert "".join(texts).encode() == log_of(job)
         link.close()
@@ -116,7 +116,7 @@ def test_two_followers_at_once_get_the_same(there: Site) -> None:
     def follow(which: int) -> None:
         link = HostLink(there.host, there.root.name)
         texts: list[str] = []
-        jobs.follow(link.reconnect, link.open()[0], job, on_text=texts.append)
+        jobs.follow(link.reconnect, link.open()[0], job, jobs.JobListener(text=texts.append))
         results[which] = "".join(texts)
         link.close()
 
@@ -156,7 +156,7 @@ def test_two_hundred_megabytes_in_bounded_memory(there: Site) -> None:
 def test_a_line_without_an_end_does_not_grow_without_bound(there: Site) -> None:
     job = there.start("head -c 30000000 /dev/zero | tr '\\0' x; printf '\\377\\376 no text \\n'")
     texts: list[str] = []
-    verdict = there.follow(job, on_text=texts.append)
+    verdict = there.follow(job, text=texts.append)
     assert verdict.kind == "ok"
     assert max(len(text) for text in texts) <= 1 << 14
     assert "".join(texts) == log_of(job).decode("utf-8", "replace")
@@ -168,7 +168,7 @@ def test_an_interrupt_leaves_the_job_running(there: Site) -> None:
     def interrupt(_: str) -> None:
         raise KeyboardInterrupt
 
-    verdict = there.follow(job, on_text=interrupt)
+    verdict = there.follow(job, text=interrupt)
     assert (verdict.kind, verdict.job.over) == ("running", False)
     assert jobs.running(there.open()) is not None
     there.write("go", "")
@@ -184,7 +184,7 @@ def test_attaching_late_gives_phases_the_times_that_they_had(there: Site) -> Non
         time.sleep(0.1)
     time.sleep(1)
     texts: list[str] = []
-    for verdict in (there.follow(job), there.follow(job, on_text=texts.append)):
+    for verdict in (there.follow(job), there.follow(job, text=texts.append)):
         assert verdict.spans["config"] == pytest.approx(1.2, abs=0.5)
         assert verdict.spans["dataset"] == pytest.approx(0.6, abs=0.5)
 
@@ -219,7 +219,7 @@ def test_the_disk_is_full_while_the_job_logs(here: Site, tmp_path: Path) -> None
         connection, _ = link.open()
         with link.locked("a test"):
             job = jobs.start(connection, link.host, None, profile="debug", script="run.sh")
-        verdict = jobs.follow(link.reconnect, connection, job)
+        verdict = jobs.follow(link.reconnect, connection, job, jobs.JobListener())
         assert (verdict.kind, verdict.job.code) == ("failed", 7)
         assert "disk" in " ".join(str(line) for line in verdict.lines)
         link.close()

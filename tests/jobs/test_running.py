@@ -91,7 +91,7 @@ def test_reading_all_and_searching_tell_the_same(there: Site) -> None:
         there.write("train.log", (LOGS / f"{name}.log").read_bytes())
         job = there.start("cat train.log; exit 3")
         texts: list[str] = []
-        read = there.follow(job, on_text=texts.append)
+        read = there.follow(job, text=texts.append)
         searched = jobs.verdict_now(there.open(), read.job)
         assert "".join(texts).encode() == log_of(job)
         for what in ("kind", "phase", "step", "steps", "telling", "dashboard", "detail"):
@@ -197,7 +197,7 @@ def test_secrets_reach_the_job_and_nothing_else(there: Site) -> None:
         'echo "$PLAIN $UKY_PATCH_JOB $PYTHONUNBUFFERED"; echo "key=${WANDB_API_KEY}" | tee key; sleep 0.3'
     )
     texts: list[str] = []
-    verdict = there.follow(job, on_text=texts.append)
+    verdict = there.follow(job, text=texts.append)
     assert verdict.kind == "ok"
     assert (there.root / "key").read_text() == f"key={secret}\n"
     assert texts == [f"seen {job.id} 1\n", "key=***\n"]
@@ -214,7 +214,7 @@ def test_the_interpreter_comes_first_and_the_login_files_count(there: Site, reac
     profile.write_text("export FROM_LOGIN=yes\necho noise\n")
     try:
         texts: list[str] = []
-        there.follow(there.start("echo $FROM_LOGIN; readlink /proc/self/fd/0"), on_text=texts.append)
+        there.follow(there.start("echo $FROM_LOGIN; readlink /proc/self/fd/0"), text=texts.append)
         assert texts == ["yes\n", "/dev/null\n"]
         profile.write_text("sleep 60\n")
         begun = time.monotonic()
@@ -252,7 +252,7 @@ def test_another_python_runs_jobs_too(there: Site) -> None:
     there.host = there.link.host = Host("loop", "loop", path=str(there.root), python=str(python))
     texts: list[str] = []
     job = there.start("echo one; sleep 0.5; (setsid sleep 70 &); exit 2")
-    verdict = there.follow(job, on_text=texts.append)
+    verdict = there.follow(job, text=texts.append)
     assert (verdict.kind, verdict.job.code, texts) == ("failed", 2, ["one\n"])
     assert jobs.verdict_now(there.open(), verdict.job).kind == "failed"
     assert jobs.tail(there.open(), None, 5)[0] == "one\n"

@@ -22,7 +22,7 @@ from patcher.migrate.payload import Payload
 from patcher.migrate.transfer import Sent, compare, send
 from patcher.remote.channel import RefusedError
 from patcher.remote.host import Host
-from patcher.worktree import path_guard
+from patcher.worktree import layout
 from tests.machines import Machine
 from tests.migrate.toys import bring, cargo, contents, fork, opened, there, write
 
@@ -247,7 +247,7 @@ def test_a_disk_that_fills_up_leaves_the_old_tree_and_its_room(
             bring(host, cargo(root))
     assert caught.value.kind == "disk-full"
     assert contents(tree(host)) == before
-    assert not (tree(host) / path_guard.INCOMING).exists()
+    assert not (tree(host) / layout.INCOMING).exists()
     (small_disk / "filler").unlink()
     bring(host, cargo(root))
     assert (tree(host) / "verl/part7.bin").exists()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from patcher import api
-from patcher.plan.own_imports import AbsentImport, absent_import, bound, may_be_in
+from patcher.plan.own_imports import AbsentName, absent_name, bound, may_be_in
 
 RECORD = """
 id = "toy"
@@ -82,12 +82,43 @@ GUARDED = "try:\n    from verl.new import f\nexcept ImportError:\n    from verl.
 
 @pytest.mark.parametrize(("there", "absent"), [("verl.new.f", None), ("verl.old.f", None), ("", "verl.old.f")])
 def test_of_two_imports_one_behind_the_other_one_must_be_there(there: str, absent: str | None) -> None:
-    found = absent_import(GUARDED, range(1, 5), lambda name: name == there)
-    assert found == (AbsentImport(4, absent) if absent else None)
+    found = absent_name(GUARDED, range(1, 5), lambda name: name == there)
+    assert found == (AbsentName(4, absent) if absent else None)
 
 
 def test_only_the_lines_that_the_edit_writes_count() -> None:
-    assert absent_import("from verl.gone import f\nx = 1\n", [2], lambda _name: False) is None
+    assert absent_name("from verl.gone import f\nx = 1\n", [2], lambda _name: False) is None
+
+
+USE = "from verl.utils import (\n    helper as tu,\n    other,\n)\n\ndef f(x):\n    return tu.pad(x)\n"
+
+
+def missing_in(text: str, line: int) -> str | None:
+    there = {"verl.utils.helper", "verl.utils.helper.known"}
+    found = absent_name(text, [line], lambda name: name in there)
+    return found.name if found else None
+
+
+def test_a_name_of_an_imported_module_must_be_there() -> None:
+    assert missing_in(USE, 7) == "verl.utils.helper.pad"
+    assert missing_in(USE.replace("tu.pad", "tu.known"), 7) is None
+    assert missing_in(USE, 6) is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("def f(x):", "def f(x, tu):"),
+        ("def f(x):", "tu = found()\ndef f(x):"),
+        ("    return tu.pad(x)", "    return tu.pad(x) if hasattr(tu, 'pad') else x"),
+        ("    return tu.pad(x)", "    try: return tu.pad(x)\n    except AttributeError: return x"),
+        ("from verl.utils", "from other.utils"),
+    ],
+)
+def test_a_use_of_what_may_be_something_else_or_is_asked_for_is_not_called_missing(old: str, new: str) -> None:
+    text = USE.replace(old, new)
+    line = next(number for number, one in enumerate(text.splitlines(), 1) if "tu.pad" in one)
+    assert missing_in(text, line) is None
 
 
 @pytest.mark.parametrize(

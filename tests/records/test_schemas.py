@@ -42,7 +42,7 @@ def read(text: str) -> dict[str, Any]:
 
 def test_they_are_as_the_shapes_say() -> None:
     for name, schema in schemas().items():
-        assert json.loads((FOLDER / name).read_text(encoding="utf-8")) == schema
+        assert json.loads((FOLDER / name).read_text(encoding="utf-8")) == schema, "make docs"
 
 
 @pytest.mark.parametrize("kind", ["patches", "settings", "symptoms"])

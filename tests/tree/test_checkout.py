@@ -18,8 +18,10 @@ from hypothesis import strategies as st
 import patcher
 from patcher.errors import TreeError
 from patcher.git import process as git_process
+from patcher.git.branches import branch
 from patcher.git.checkout import checkout
 from patcher.git.head import head
+from patcher.git.series import Commit
 from patcher.git.settings import dump, parse
 from patcher.tree import Ledger, Tree
 from tests.tree.toys import TARGETS, apply, revert
@@ -279,6 +281,18 @@ def test_forms_of_repositories(tree, form):
     (tree.root / TARGETS[0]).write_bytes(b"theirs\n")
     assert foreign(tree) == (TARGETS[0],)
     agrees_with_git(tree.root)
+
+
+@pytest.mark.parametrize("form", ["sha1", "sha256"])
+def test_a_branch_is_made_with_hashes_of_either_length(tree, form):
+    git(tree.root, "init", "--quiet", f"--object-format={form}", "--initial-branch=main", ".")
+    commit_all(tree.root)
+    start = git(tree.root, "rev-parse", "HEAD")
+    commits = [Commit("one", {TARGETS[0]: b"theirs\n", TARGETS[1]: None}), Commit("nothing", {TARGETS[0]: b"theirs\n"})]
+    (made,) = branch(checkout(tree.root), "new", start, commits)
+    assert git(tree.root, "rev-parse", "new") == made
+    assert git(tree.root, "diff", "--name-status", start, made).split() == ["M", TARGETS[0], "D", TARGETS[1]]
+    assert git(tree.root, "status", "--porcelain") == ""
 
 
 @given(

@@ -9,14 +9,14 @@ import pytest
 
 from patcher.errors import TreeError
 from patcher.tree import Tree
-from patcher.worktree import backup, disk, files
+from patcher.worktree import disk, files, layout
 from tests.tree.toys import apply
 from tests.worktree.test_files import PLANTED
 
 
 @pytest.mark.parametrize("kind", [kind for kind in PLANTED if kind != "folder"])
 def test_what_is_no_folder_keeps_nothing(kind: str, tmp_path: Path) -> None:
-    PLANTED[kind](tmp_path / backup.FOLDER)
+    PLANTED[kind](tmp_path / layout.KEPT)
     with pytest.raises(TreeError):
         Tree(tmp_path).keep("verl/a.py", b"x = 1\n")
 
@@ -24,7 +24,7 @@ def test_what_is_no_folder_keeps_nothing(kind: str, tmp_path: Path) -> None:
 def test_a_link_to_a_folder_keeps_nothing(tmp_path: Path) -> None:
     (tmp_path / "outside").mkdir()
     (tmp_path / "tree").mkdir()
-    (tmp_path / "tree" / backup.FOLDER).symlink_to(tmp_path / "outside")
+    (tmp_path / "tree" / layout.KEPT).symlink_to(tmp_path / "outside")
     with pytest.raises(TreeError):
         Tree(tmp_path / "tree").keep("verl/a.py", b"x = 1\n")
     assert list((tmp_path / "outside").iterdir()) == []

@@ -159,6 +159,21 @@ def test_stale_bytecode_goes_and_other_bytecode_stays(tree):
     assert [path.name for path in cache.iterdir()] == ["modules.cpython-311.pyc"]
 
 
+def test_bytecode_that_python_compiles_anew_stays(tree):
+    """As a fork has it that has committed its __pycache__."""
+    cache = place(tree).parent / "__pycache__"
+    cache.mkdir()
+    head = b"\xa7\r\r\n" + bytes(4)
+    committed = cache / "module.cpython-311.pyc"
+    committed.write_bytes(head + (1_600_000_000).to_bytes(4, "little") + (7).to_bytes(4, "little") + b"code")
+    unchecked = cache / "module.cpython-312.pyc"
+    unchecked.write_bytes(b"\xcb\r\r\n" + (1).to_bytes(4, "little") + b"12345678code")
+    apply(tree)
+    assert [path.name for path in cache.iterdir()] == [committed.name]
+    revert(tree)
+    assert committed.is_file()
+
+
 def test_python_runs_the_new_code_at_once(tree):
     """Same size, same second: only the removal of the bytecode tells Python that the source is another."""
     place(tree).write_bytes(b"VALUE = 1\n")

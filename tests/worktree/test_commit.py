@@ -11,9 +11,10 @@ import pytest
 
 from patcher.messages import Refusal
 from patcher.remote import agent_program
+from patcher.worktree.account import account
 from patcher.worktree.hashing import ABSENT, digest_of
 from patcher.worktree.ledger import AppliedRecord, Ledger, PatchedFile, dump
-from patcher.worktree.storage import Storage, account
+from patcher.worktree.storage import Storage
 from patcher.worktree.transaction import Change, commit
 
 OLD, NEW = b"VALUE = 1\n", b"VALUE = 2\n"
@@ -141,7 +142,7 @@ print(commit(sys.argv[2], "revert", back, Ledger(), expect_ledger=digest_of(dump
 def test_it_runs_from_the_sources_that_are_sent_to_a_host(root: Path, other_python: Path | None) -> None:
     """In the oldest Python here that sees nothing else than its standard library: no packages, not this checkout."""
     (root / PATHS[0]).write_bytes(b"1")
-    found = agent_program.agent_sources()
+    found = agent_program.sources_of(agent_program.SENT)
     packages = [name for name in found if any(other.startswith(f"{name}.") for other in found)]
     (root / "sources.json").write_text(json.dumps([found, packages]))
     loader = agent_program._LOADER

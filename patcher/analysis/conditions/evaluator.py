@@ -9,6 +9,7 @@ An exception that the test raises for certain makes it false: the code under it 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 from patcher.analysis.conditions.calls import called
 from patcher.analysis.conditions.job import Job
@@ -218,7 +219,10 @@ class Evaluator(NameResolver):
                 return self.queries.known_attribute(term, name)
             case SignatureOf(of=reference):
                 self.asked = True
-                return self.queries.parameters(reference) if name in ("parameters", "args", "kwonlyargs") else UNKNOWN
+                if name == "parameters":
+                    return self.queries.parameters(reference)
+                found = self.queries.parameters(reference) if name in ("args", "kwonlyargs") else UNKNOWN
+                return replace(found, count=None) if isinstance(found, Names) else found
             # `parameters.keys`
             case Names():
                 return Method(Known(term), name)

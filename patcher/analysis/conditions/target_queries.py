@@ -25,7 +25,7 @@ from patcher.analysis.conditions.terms import (
     Term,
 )
 from patcher.analysis.summary import Import
-from patcher.analysis.symbols import Absent, Class, External, Resolution, Symbols, Unknown
+from patcher.analysis.symbols import Absent, Class, External, Function, Resolution, Symbols, Unknown
 from patcher.analysis.target import Target
 
 if TYPE_CHECKING:
@@ -185,7 +185,11 @@ class TargetQueries:
             return UNKNOWN
         names = frozenset(parameter.name for parameter in found.parameters)
         # A class that takes `**kwargs` and shows no parameter may take any.
-        return Names(names, complete=not (isinstance(definition, Class) and found.any_keyword and not names))
+        complete = not (isinstance(definition, Class) and found.any_keyword and not names)
+        # A decorator may change how many there are, and of a method it depends on how it is come by.
+        plain = isinstance(definition, Function) and definition.owner is None and not definition.node.decorator_list
+        count = len(found.parameters) + found.any_positional + found.any_keyword
+        return Names(names, complete, count if plain else None)
 
     def known_attribute(self, of: Known, name: str) -> Term:
         """An attribute of a version, or a method of a plain value."""

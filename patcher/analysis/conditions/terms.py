@@ -40,10 +40,14 @@ class SignatureOf:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """Names of parameters or fields; `complete`: there are no others."""
+    """Names of parameters or fields; `complete`: there are no others.
+
+    `count`: how many `inspect.signature` tells, `*args` and `**kwargs` included; None where that is not known.
+    """
 
     names: frozenset[str]
     complete: bool
+    count: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from patcher.check.drafts.inputs import Draft, DraftInputs, Releases, Repair
 from patcher.check.drafts.members import member_repairs
 from patcher.check.drafts.overrides import override_repairs
 from patcher.check.drafts.proof import Prover, conflicting_record, replayed
+from patcher.check.drafts.versions import version_repairs
 from patcher.check.drafts.writing import Written, write_drafts
 from patcher.check.history import History, earlier_releases
 from patcher.check.targets import Located
@@ -92,6 +93,8 @@ def repairs(finding: Finding, inputs: DraftInputs) -> list[Repair]:
             return member_repairs(finding, inputs)
         case "override-mismatch":
             return override_repairs(finding, inputs)
+        case "version-compared-as-text":
+            return version_repairs(finding, inputs)
         case _:
             return []
 

@@ -1,14 +1,14 @@
-"""What runs on a node of a Ray cluster: the agent, with three verbs more for the tree that is there.
+"""The agent on a node of a Ray cluster, with three more verbs for the tree that is there.
 
-The sources are sent with each call and run from memory (`patcher.cluster.joining`). Requests come on standard input as
-frames of the agent's protocol, until its end; the answers go in the same order to a descriptor that an argument names,
-so that nothing that is printed there gets among them.
+The sources are sent with each call and run from memory (`patcher.cluster.joining`). All requests come on standard input
+as frames of the agent's protocol, until its end. The answers go in the same order to a descriptor that an argument
+names, because code of the site may print to standard output.
 
 - `node_look` tells what the machine and its tree are: versions, GPUs, disks, the digest of each file.
 - `node_texts` sends the files that a plan needs and the asking side does not have.
 - `node_commit` writes the bytes that were planned there, if the tree is still what they were planned for.
 
-What git says of the tree is asked by `patcher.cluster.git_on_node`, which passes it to `look` and `commit`.
+git is asked by `patcher.cluster.git_on_node`, which passes functions for that to `look` and `commit`.
 """
 
 from __future__ import annotations
@@ -33,23 +33,26 @@ from patcher.remote.agent.variables import shown
 from patcher.worktree import disk, verl_tree
 from patcher.worktree.files import lies_in
 from patcher.worktree.hashing import ABSENT, digest_of, digests
+from patcher.worktree.layout import FOLDER
 from patcher.worktree.ledger import Ledger, dump, parse
 from patcher.worktree.os_errors import refused
-from patcher.worktree.path_guard import FOLDER, resolve
+from patcher.worktree.path_guard import resolve
+from patcher.worktree.reading import reading
 from patcher.worktree.storage import Storage
-from patcher.worktree.transaction import Change, reading, transaction
+from patcher.worktree.transaction import Change, transaction
 
 PACKAGES = ("verl", "recipe")
-"""The packages of a fork that workers import: by their files two nodes' trees are compared."""
-_STATED = ("verl/version/version", f"{FOLDER}/ledger.json")
-"""Files without a suffix of a text, or outside of the searched folders, that a plan reads all the same."""
+"""The packages of a fork that workers import: the trees of two nodes are compared by the files in them."""
+_ALSO_PLANNED = ("verl/version/version", f"{FOLDER}/ledger.json")
+"""Files that a plan reads besides sources and settings."""
 _LENGTH = 16
-"""Hexadecimal digits of a digest that is only compared: 64 bits tell the files of a cluster apart."""
+"""Hexadecimal digits of a digest that is only compared: 64 bits tell the files of a cluster apart, and an answer has
+thousands of them."""
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _SHORT = 2.0
-"""Seconds for a figure of a disk. A dead network mount takes longer, and then has none."""
+"""Seconds for a figure of a disk; a dead network mount gives none. A guess."""
 _READS = 5
-"""How often the tree is read while another command writes to it; as `patcher.session.tree_access`."""
+"""How often the tree is read where another command writes to it meanwhile; as `patcher.session.tree_access`."""
 
 Content = Optional[Tuple[bytes, int]]
 """A file's bytes and permission bits; None where there is no file."""
@@ -60,10 +63,10 @@ RefuseForeign = Callable[[Path, Ledger, "set[str]"], None]
 
 
 def main(verbs: Mapping[str, str]) -> None:
-    """Answer all requests of standard input, in order; `verbs` are those of the agent.
+    """Answer all requests of standard input, in order. `verbs` are those of the agent.
 
-    The answers go to the descriptor that the program's second argument names, and all that is printed to standard
-    error.
+    The program's arguments are the folder of the verl that the worker imports, empty for none, and the descriptor for
+    the answers. What is printed goes to standard error.
     """
     sink = os.dup(int(sys.argv[2]))
     os.dup2(2, 1)
@@ -77,10 +80,11 @@ def main(verbs: Mapping[str, str]) -> None:
 
 
 def look(request: Request, delivered: Delivered) -> dict[str, Any]:
-    """The machine, and the tree at `root`, else the one whose verl a worker imports.
+    """The verb `node_look`: what the machine and its tree are; `patcher.cluster.model.facts_of` reads the answer.
 
-    `files` and `folders` are read for the plan besides the usual ones; `wait` are the seconds that another command may
-    hold the tree. Where there is no usable tree, `error` says why.
+    The tree is the one at `root`, else the one whose verl a worker imports. `files`, and the records in `folders`, are
+    digested for the plan besides the usual files; `wait` is how many seconds to wait for another command that holds the
+    tree's lock. Where there is no usable tree, `error` says why, and there is no `tree`.
     """
     started = time.monotonic()
     args = request.args
@@ -134,7 +138,7 @@ def _tree(named: str | None, args: Mapping[str, Any], delivered: Delivered) -> d
             found = {
                 "contents": contents,
                 "plan": plan,
-                "delivered": sorted(delivered(root, _odd(root, ledger))),
+                "delivered": sorted(delivered(root, _edited(root, ledger))),
                 "identity": identity(root),
             }
             if not under_way.disturbed() or attempt == _READS:
@@ -145,11 +149,12 @@ def _tree(named: str | None, args: Mapping[str, Any], delivered: Delivered) -> d
 def _digests(
     root: Path, named: Iterable[str], folders: Iterable[str]
 ) -> tuple[dict[str, str], dict[str, tuple[str, int]]]:
-    """Each file is hashed once. Gives two views, by path.
+    """Two tables by path; a file that is in both is read once.
 
-    - The digest of each file of the tree's packages, without caches of Python; it is empty where a file cannot be read.
-    - Digest and mode of each file that a plan may read: sources and settings, the ledger, the pre-images. A file that a
-      record names may be reached by a symlink within the tree.
+    - For the comparison of nodes: the digest of each file of the tree's packages, without Python's caches. It is empty
+      where a file cannot be read.
+    - For the plan: digest and mode of each file that it may read, such as sources and settings, the ledger, the
+      pre-images, and those that are `named`, which may be reached by a symlink within the tree.
 
     Raises Refusal where such a symlink leads out of the tree.
     """
@@ -160,7 +165,7 @@ def _digests(
         if "__pycache__/" not in path and not path.endswith(".pyc")
     }
     of_plan = {file.path for file in verl_tree.files(root, verl_tree.TEXT)}
-    of_plan.update(_stated(root), _records(root, folders))
+    of_plan.update(_also_planned(root), _records(root, folders))
     found, failed = digests(str(root), sorted(of_packages | of_plan))
     contents = {path: found[path].sha256[:_LENGTH] for path in sorted(of_packages & found.keys())}
     contents.update(dict.fromkeys(of_packages & failed.keys(), ""))
@@ -172,8 +177,8 @@ def _digests(
     return contents, plan
 
 
-def _stated(root: Path) -> Iterator[str]:
-    yield from _STATED
+def _also_planned(root: Path) -> Iterator[str]:
+    yield from _ALSO_PLANNED
     for pattern in ("verl-*.dist-info/METADATA", "verl-*.dist-info/RECORD", f"{FOLDER}/originals/*"):
         yield from (path.relative_to(root).as_posix() for path in root.glob(pattern))
 
@@ -184,8 +189,8 @@ def _records(root: Path, folders: Iterable[str]) -> Iterator[str]:
         yield from (path.relative_to(root).as_posix() for path in (root / folder).glob("*.toml"))
 
 
-def _odd(root: Path, ledger: Ledger) -> dict[str, Content]:
-    """The patched files that hold something else now than what was written, or was there before."""
+def _edited(root: Path, ledger: Ledger) -> dict[str, Content]:
+    """Patched files that hold neither what was written nor what was there before: a person, git or pip changed them."""
     found = {path: _read(root, path) for path in ledger.files}
     return {
         path: source
@@ -195,7 +200,7 @@ def _odd(root: Path, ledger: Ledger) -> dict[str, Content]:
 
 
 def identity(root: Path) -> dict[str, str | int]:
-    """What tells one tree from another: the kernel that it is seen by, its device and inode, its file system."""
+    """What tells this tree from another, as `patcher.cluster.model.Identity` holds it."""
     status = (root / "verl").stat()
     kind, source = resources.mount(str(root / "verl"))
     return {
@@ -209,9 +214,9 @@ def identity(root: Path) -> dict[str, str | int]:
 
 
 def texts(request: Request) -> dict[str, Any]:
-    """The contents of `paths` below `root`, one after another in the body, compressed; `sizes` are those of each.
+    """The verb `node_texts`: the contents of `paths` below `root`, one after another in the body, compressed by zlib.
 
-    A file that is gone meanwhile has size -1.
+    Answers `sizes`, the bytes of each; -1 for a file that is gone meanwhile.
     """
     root = verl_tree.root_of(Path(request.args["root"]))
     found = [_text(root, path) for path in request.args["paths"]]
@@ -230,12 +235,13 @@ def _text(root: Path, path: str) -> bytes | None:
 
 
 def commit(request: Request, refuse_foreign: RefuseForeign) -> dict[str, Any]:
-    """Write what was planned for the tree at `root`, in one transaction under its lock: all of it or nothing.
+    """The verb `node_commit`: write what was planned for the tree at `root`, all of it or nothing, under its lock.
 
     `planned_on` holds the digest of each file that the plan was made from (ABSENT where there was none),
-    `ledger_before` that of the ledger. Answers `changed` with the names of what is another now, and has written nothing
-    then; else `written`. `patcher.worktree.transaction` says what `changes`, `ledger` and `originals` are. `release` is
-    a ledger, and the release that its pre-images are of, to be kept before.
+    `ledger_before` that of the ledger. Where one of them is another now, nothing is written, and the answer is
+    `changed`, their paths; else it is `written`. `patcher.worktree.transaction` says what `changes`, `ledger` and
+    `originals` are; contents are base64. `release`, unless it is null, is a ledger and the release whose pre-images it
+    lists, which are to be kept. With `allow_dirty` uncommitted changes of somebody are no obstacle.
     """
     args = request.args
     root = verl_tree.root_of(Path(args["root"]))
@@ -263,7 +269,7 @@ def commit(request: Request, refuse_foreign: RefuseForeign) -> dict[str, Any]:
 
 
 def _search_only_outside(root: Path) -> None:
-    """Let no `git` that lies in the tree be started, as `PATH=.:$PATH` or `PATH=/fork/bin:$PATH` would have it."""
+    """Take folders of the tree out of PATH, so that no `git` in it is started: `PATH=.:$PATH`, `PATH=/fork/bin`."""
     entries = os.environ.get("PATH", os.defpath).split(os.pathsep)
     kept = [entry for entry in entries if entry.startswith("/") and not lies_in(entry, root)]
     os.environ["PATH"] = os.pathsep.join(kept)

@@ -1,7 +1,8 @@
 """Would a training job find a GPU where it is about to be started? A login node of a cluster has none.
 
-It is copied into the folder of a job that Slurm starts, and then asked on the compute node: the standard library alone.
-Undecided counts as yes: what is refused here has neither a driver's device nor a GPU that nvidia-smi tells of.
+For a job that Slurm starts, a copy of this module in the job's folder answers that on the compute node; so it uses the
+standard library alone. In doubt the answer is yes: a job is refused only where there is neither a device of a driver
+nor a GPU that nvidia-smi lists, or where CUDA_VISIBLE_DEVICES hides all of them.
 """
 
 from __future__ import annotations
@@ -17,24 +18,28 @@ if TYPE_CHECKING:
     from patcher.messages import Message
 
 DEVICES = ("/dev/nvidia[0-9]*", "/dev/dxg", "/dev/kfd", "/dev/davinci[0-9]*", "/dev/accel*", "/dev/dri/renderD*")
-"""Of NVIDIA, of WSL, of AMD, of Ascend, of Gaudi and others, of Intel and whatever else draws."""
+"""Device files of NVIDIA, of WSL, of AMD, of Ascend, of Gaudi and others, and of Intel and all that draw."""
 RAY_CLUSTER = "/tmp/ray/ray_current_cluster"
-"""Ray notes there that one was started on this machine; `ray.init()` joins it, and its GPUs may be elsewhere."""
+"""Ray notes in this file that a Ray was started on this machine. `ray.init()` joins that, and its GPUs may be on other
+machines."""
 _TRAINS = re.compile(r"\bverl\.trainer\.\w+|-m\s+(?:verl|recipe)\.")
+"""What a script that trains has in it: `python3 -m verl.trainer.main_ppo`."""
 _ELSEWHERE = re.compile(r"\b(?:RAY_ADDRESS|ray\s+job\s+submit|sbatch|srun|kubectl|docker\s+run|podman\s+run|ssh)\b")
+"""What a script has in it that may train on another machine, or in a container with its own devices."""
 _NOT_ON_THIS_NODE = re.compile(r"\b(?:ray\s+job\s+submit|kubectl|ssh)\b")
-"""The same for a script that Slurm runs: it starts a Ray, or steps by srun, on nodes like this one."""
+"""The same for a script that Slurm runs on a compute node: a Ray or a step of srun that it starts is on such nodes."""
 _HIDDEN = frozenset(("", "-1", "none", "nodevfiles"))
 """Values of CUDA_VISIBLE_DEVICES that hide every GPU, in lower case."""
 
 Reason = Tuple[str, str]
-"""hidden, with the value of CUDA_VISIBLE_DEVICES; else login-node, no-device or no-gres, with the machine."""
+"""("hidden", the value of CUDA_VISIBLE_DEVICES); or "login-node", "no-device" or "no-gres", with the machine's name."""
 
 
 def why_no_gpu(script: str, environment: Mapping[str, str], gpus: list[dict[str, Any]]) -> Message | None:
-    """Why a job of this script's text would find no GPU; None where it may find one, needs none, or starts elsewhere.
+    """Why a job of a script with this text would find no GPU; None where it may find one, needs none, or trains
+    elsewhere.
 
-    `gpus` are those that nvidia-smi tells of, `environment` the job's variables.
+    `gpus` are those that nvidia-smi lists, `environment` the job's variables.
     """
     reason = reason_without_gpu(script, environment, len(gpus) or None)
     return None if reason is None else in_words(reason)
@@ -42,7 +47,7 @@ def why_no_gpu(script: str, environment: Mapping[str, str], gpus: list[dict[str,
 
 def in_words(reason: Reason) -> Message:
     """The reason as a sentence."""
-    from patcher.messages import phrase  # Where this is copied to there is no `patcher`, and no sentence is needed.
+    from patcher.messages import phrase  # Not at the top: in the folder of a job there is no `patcher`.
 
     kind, value = reason
     if kind == "hidden":
@@ -56,7 +61,7 @@ def in_words(reason: Reason) -> Message:
 
 
 def reason_without_gpu(script: str, environment: Mapping[str, str], listed: int | None) -> Reason | None:
-    """The same as `why_no_gpu`. `listed`: how many GPUs nvidia-smi tells of, None where that is not known."""
+    """As `why_no_gpu`. `listed`: how many GPUs nvidia-smi lists; None where it is missing or has failed."""
     in_slurm = bool(environment.get("SLURM_JOB_ID"))
     if not _TRAINS.search(script) or (_NOT_ON_THIS_NODE if in_slurm else _ELSEWHERE).search(script):
         return None

@@ -1,8 +1,9 @@
 """Runs one job on the compute node that Slurm gave it, in the foreground, and writes down how it ended.
 
-A program of its own: it is copied into the job's folder, with `runner` and `accelerators`, whose parts it uses. Its own
-variables are the job's: sbatch carries them, the secret ones too, so that none of these is written into a file of ours.
-When Slurm starts a job again (preempted, a node that failed) this begins anew in the same folder.
+A program of its own: it is copied into the job's folder, beside `runner` and `accelerators`, which it uses. The job
+gets this program's variables: sbatch passes them on, secrets included, so that no secret is written into a file.
+
+When Slurm starts a job again, because it was preempted or a node failed, this program begins anew in the same folder.
 """
 
 from __future__ import annotations
@@ -22,13 +23,14 @@ from typing import Any
 ORDER = "order.json"
 """In the job's folder: `argv`, `cwd`, `script`, and `force`: started though there is no GPU."""
 NUMBER = "slurm.json"
-"""In the job's folder: `id`, the job's number in Slurm; written by whoever knows it first."""
+"""In the job's folder: `id`, the job's number in Slurm; written by this program or by `queued.launch`, whoever is
+first."""
 REFUSED = 3
-"""The exit code of a job that was not started as no GPU is visible to it."""
+"""The exit code of a job that was not started, because no GPU is visible to it."""
 
 
 def beside(folder: str, name: str) -> Any:
-    """A module that lies in the job's folder."""
+    """Load the module of this name from the job's folder, which is in no search path."""
     loader = SourceFileLoader(name, os.path.join(folder, f"{name}.py"))
     module = module_from_spec(spec_from_loader(name, loader))  # type: ignore[arg-type]
     loader.exec_module(module)
@@ -36,6 +38,10 @@ def beside(folder: str, name: str) -> Any:
 
 
 def main(folder: str) -> int:
+    """Run the job whose folder this is. Returns the exit code for Slurm, as a shell would give it: 137 for SIGKILL.
+
+    `started` and `clock` stay those of the first start, so that the job's age goes on when it is started again.
+    """
     runner = beside(folder, "runner")
     with open(os.path.join(folder, ORDER), encoding="utf-8") as stream:
         order = json.load(stream)
@@ -70,7 +76,7 @@ def main(folder: str) -> int:
         job = subprocess.Popen(
             order["argv"], cwd=order["cwd"], stdin=nothing, stdout=log, stderr=log, start_new_session=True
         )
-    signals = []
+    signals = []  # SIGTERM of Slurm: a time limit, a cancellation or a preemption.
 
     def tell(number: int, _: object) -> None:
         signals.append(number)
@@ -89,7 +95,7 @@ def main(folder: str) -> int:
 
 
 def why_no_gpu(folder: str, script: str) -> Any:
-    """Why the job would find no GPU here, as `accelerators.Reason`; None where it may."""
+    """Why the job would find no GPU on this node, as `accelerators.Reason`; None where it may find one."""
     try:
         with open(script, encoding="utf-8", errors="replace") as stream:
             text = stream.read()
@@ -99,7 +105,7 @@ def why_no_gpu(folder: str, script: str) -> Any:
 
 
 def listed_gpus() -> int | None:
-    """How many GPUs nvidia-smi lists: those that Slurm lets this job use; None where it is not there or fails."""
+    """How many GPUs nvidia-smi lists: those that Slurm lets this job use; None where it is missing or fails."""
     program = shutil.which("nvidia-smi")
     if program is None:
         return None

@@ -1,8 +1,8 @@
-"""Take away what a job left, as far as it was listed, and never what belongs to somebody else.
+"""The verbs that list and take away what a job left: nothing that was not listed, nothing that is somebody else's.
 
 `list_leftovers` reads only. `take_away` gets the keys of listed things, looks at each thing again right before it
-removes it, and leaves it where it changed: another process under the same number, another file at the same path, a new
-user of a session.
+removes it, and leaves it where it has changed: another process under the same number, another file at the same path,
+somebody who uses a session of Ray by now.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def list_leftovers(request: Request) -> dict[str, Any]:
-    """What the job `id` has left: `items`, and `alone`: what is not touched, each with `why`.
+    """What the job `id` has left: `items`; and what is not touched: `alone`. Each has its reason in `why`.
 
-    With `caches` also what lies in the tree's own caches, `env` saying where; with `running` also what a job holds that
-    is at work. Answers `job` as `jobs.agent.folder.look` does. Raises Refusal where there is no such job, or where it
-    lives on another machine.
+    With `caches` also what lies in caches in the tree, of which the variables `env` may say where they are; with
+    `running` also what a job holds that is at work. Answers `job` as `jobs.agent.folder.look` does.
+
+    Raises Refusal where there is no such job, or where it runs on another machine.
     """
     found = take_snapshot(place.root(request), request.args.get("id"))
     items, alone = find_leftovers(found, request.args)
@@ -37,10 +38,10 @@ def list_leftovers(request: Request) -> dict[str, Any]:
 
 
 def take_away(request: Request) -> dict[str, Any]:
-    """Take away the things of the job `id` whose `keys` were listed: processes first, then what they held.
+    """Take away the things of the job `id` that were listed under these `keys`: processes first, then what they held.
 
-    Other arguments as of `list_leftovers`; `grace`: seconds that processes have to end by themselves. Answers `done`:
-    the keys of what is gone, processes with `how` they ended; `left`: the keys of what is not, each with `why`.
+    Other arguments as of `list_leftovers`; `grace`: seconds that processes have to end by themselves. Answers `done`,
+    the keys of what is gone, of a process with `how` it ended; and `left`, the keys of what is not, each with `why`.
     """
     args = request.args
     root, keys = place.root(request), set(args["keys"])
@@ -69,8 +70,9 @@ def take_away(request: Request) -> dict[str, Any]:
 
 
 def _end_processes(request: Request, found: Snapshot, listed: Items, grace: float) -> tuple[dict[int, str], set[int]]:
-    """End the processes that were listed and what they start meanwhile; a number that another has by now is left.
+    """End the processes that were listed, and what they start meanwhile.
 
+    A process counts only while its start is the one that was listed: its number may be another process's by now.
     Returns how each has ended, by number, and the numbers of those that could not be ended.
     """
     starts = {one["pid"]: one["start"] for one in listed}
@@ -86,7 +88,7 @@ def _end_processes(request: Request, found: Snapshot, listed: Items, grace: floa
 
 
 def _remove_item(root: str, job: str, one: Item) -> Message | None:
-    """Remove a file or a folder that nobody holds. Why not, where it stays; None where it is gone."""
+    """Remove a file or a folder, unless somebody holds it by now. The reason why it stays; None where it is gone."""
     path = one["what"]
     if not os.path.lexists(path):
         return None
@@ -104,7 +106,7 @@ def _remove_item(root: str, job: str, one: Item) -> Message | None:
 
 
 def _unlink_latest(session: str) -> None:
-    """Remove Ray's link `session_latest` where it leads to the session that is gone."""
+    """Remove Ray's link `session_latest` if it leads to the session that is gone."""
     link = os.path.join(os.path.dirname(session), "session_latest")
     try:
         if os.path.islink(link) and os.path.join(os.path.dirname(session), os.readlink(link)) == session:
@@ -114,9 +116,10 @@ def _unlink_latest(session: str) -> None:
 
 
 def remove(path: str, identity: Sequence[int]) -> None:
-    """Remove a file of this user, or a folder with all in it, identified by device and inode. No symlink is followed.
+    """Remove a file of this user, or a folder with all that is in it, if it has this device and inode.
 
-    Each folder is held open while its entries are removed, so a folder that somebody puts in its place is not reached.
+    No symlink is followed. Each folder on the way is opened in the one above and held open while its entries are
+    removed, so that somebody who puts another folder in its place meanwhile cannot lead this elsewhere.
 
     Raises:
         FileNotFoundError: nothing is there.
@@ -140,6 +143,7 @@ def remove(path: str, identity: Sequence[int]) -> None:
 
 
 def _remove_entry(name: str, above: int, wanted: os.stat_result) -> None:
+    """Remove what is `wanted` by its name in the open folder `above`. A mounted file system below it is left alone."""
     if not stat.S_ISDIR(wanted.st_mode):
         os.unlink(name, dir_fd=above)
         return

@@ -1,9 +1,9 @@
-"""Where jobs are kept below the tree, what a job's folder says of it, and how much of that counts.
+"""Where jobs are kept below the tree, what a job's folder says of it, and how much of that is believed.
 
-A job's folder lies in the tree, and a tree is data: it may come with a folder that somebody made up, whose record names
-other people's processes and whose notes name another program's shared memory. So each value of a record is checked for
-its kind (`_noted`), and what was noted of a job's traces counts only with a seal that this user's own key gives. The
-key lies where no tree and no host's folder reaches (`KEY_FILE`).
+A tree is data that may come from somebody else, and with it a forged job folder: one whose `job.json` names other
+people's processes, and whose `traces` name another program's shared memory. So each value of `job.json` is checked for
+its type (`_noted`), and a line of `traces` counts only with a seal that this user's own key gives (`traces.seal`). The
+key lies outside of any tree (`KEY_FILE`).
 """
 
 from __future__ import annotations
@@ -29,17 +29,20 @@ if TYPE_CHECKING:
     from patcher.remote.agent.serving import Request
 
 SOCKET = "tmux"
-"""The socket of a job's tmux, in its folder. It is named from there: a whole path may be too long for a socket."""
+"""The socket of a job's tmux, in its folder. Programs name it from there: its whole path may be too long for a
+socket."""
 HOOK, STACKS = "hook", "stacks"
-"""In a job's folder: what its Pythons load when they start, and where that hook lets each write its stacks."""
+"""Folders in a job's folder: of the hook that its Python processes load at their start (`sitecustomize_hook`), and of
+the files into which that writes their stacks."""
 KEPT = ("git_ignore.py",)
-"""Beside the script itself: what a job read, kept in its folder as it was then."""
+"""Files of the tree that a job reads, and that are copied into its folder beside the script."""
 STARTING = 60.0
 """Seconds after which a job that has not begun counts as lost: twice what its start waits for it (`starting.BEGIN`)."""
 SILENT = 120.0
-"""Seconds without a sign of life after which a job on another machine counts as lost: twelve of its pulses."""
+"""Seconds without a sign of life after which a job on another machine counts as lost: twelve of `runner.PULSE`."""
 
 State = Dict[str, Any]
+"""The values of `job.json`, and what `look` adds."""
 NOT_OVER = ("queued", "starting", "running")
 """The states of a job that has not ended."""
 _TEXTS = ("script", "root", "user", "shell", "profile")
@@ -47,6 +50,7 @@ _LISTS = ("argv", "env", "secrets", "arguments")
 _TABLES = ("machine", "facts", "variables")
 _NUMBERS = ("ordered", "started", "clock", "steps", "others")
 _PROCESSES = ("process", "runner")
+"""Keys of `job.json` by the type of their value."""
 
 
 def jobs_folder(root: str) -> str:
@@ -57,7 +61,7 @@ def ids(root: str) -> list[str]:
     """The jobs of the tree, oldest first."""
     folder = jobs_folder(root)
     if os.path.realpath(folder) != os.path.join(os.path.realpath(root), JOBS):
-        return []
+        return []  # A symlink on the way leads to jobs of another tree.
     try:
         names = disk.folders(folder)
     except OSError:
@@ -66,7 +70,10 @@ def ids(root: str) -> list[str]:
 
 
 def folder_of(root: str, wanted: str | None) -> str:
-    """The folder of the job whose id begins or ends as `wanted` says; of the newest where nothing is said."""
+    """The folder of the job whose id `wanted` is, or begins or ends with; of the newest job where it is None.
+
+    Raises Refusal of kind `none` where the tree has no job, `unknown` where none or several fit.
+    """
     known = ids(root)
     if not known:
         advice = phrase("Start one with: uky-patch run debug, with --host for another machine.")
@@ -84,11 +91,12 @@ def folder_of(root: str, wanted: str | None) -> str:
 
 
 def look(folder: str) -> State:
-    """What is known of a job now: what was noted, and `state`.
+    """What is known of a job now: the values of `job.json`, and besides:
 
-    queued, starting, running, ended, stopped, lost: it is gone and nobody noted how it ended. `watched` is false where
-    it runs and nobody will note its ending; `elsewhere` where it runs on another machine that shares the disk. `queue`
-    is what Slurm says of a job that it starts; `no_gpu` why one was not started on its node.
+    `state`: queued, starting, running, ended, stopped, or lost: it is gone and nobody noted how it ended; `end`: the
+    values of `end.json`; `watched`: false where it runs and nobody will note its end; `elsewhere`: the machine, where
+    it runs on another one that shares the disk; `queue`: what Slurm says of a job that it starts; `no_gpu`: why one was
+    not started on its node; `size`: bytes of the log; `now`: its age in seconds; `free`: bytes free on the disk.
     """
     job = _noted(read(os.path.join(folder, "job.json")))
     end = _end(folder)
@@ -102,6 +110,7 @@ def look(folder: str) -> State:
         state["state"] = _state(folder, job, end, stopped, state)
         if number is None and state["state"] == "lost":
             state["state"] = "starting"  # Slurm does not say whether it has the job.
+    # It may have ended between the first look for end.json and that for its process.
     if state["state"] == "lost" and (again := _end(folder)) is not None:
         state["end"], state["state"] = again, "stopped" if stopped else "ended"
     state["size"] = _size(os.path.join(folder, "log"))
@@ -112,13 +121,14 @@ def look(folder: str) -> State:
 
 
 def _number(folder: str) -> str | None:
-    """The job's number in Slurm; None where Slurm does not start it. Digits alone: it goes into command lines."""
+    """The job's number in Slurm; None where none is noted. Only digits are believed: it goes into command lines."""
     found = read(os.path.join(folder, batch_runner.NUMBER))
     number = found.get("id") if isinstance(found, dict) else None
     return number if isinstance(number, str) and re.fullmatch("[0-9]{1,12}", number) else None
 
 
 def _state_in_queue(folder: str, job: State, end: State | None, stopped: bool) -> State:
+    """`state`, `queue`, `elsewhere`, and maybe `end` and `no_gpu`, of a job that Slurm starts."""
     alive = "process" in job and time.time() - _changed(os.path.join(folder, "times"), job) < SILENT
     found = queued.state_of(folder, job, end, stopped=stopped, alive=alive)
     no_gpu = (end or {}).get("no_gpu")
@@ -128,12 +138,14 @@ def _state_in_queue(folder: str, job: State, end: State | None, stopped: bool) -
 
 
 def _state(folder: str, job: State, end: State | None, stopped: bool, state: State) -> str:
+    """The state of any other job; notes `elsewhere` and `watched` in `state`."""
     if end is not None:
         return "stopped" if stopped else "ended"
     if job.get("process") is None:
         return "starting" if time.time() - job.get("ordered", 0) < STARTING else "lost"
     there = job["machine"]
     now = processes.here()
+    # On another machine, or in another container of this one, whose processes are not visible here.
     if there.get("host") != now["host"] or (there.get("boot") == now["boot"] and there.get("space") != now["space"]):
         state["elsewhere"] = there.get("host")
         quiet = time.time() - _changed(os.path.join(folder, "times"), job)
@@ -155,6 +167,7 @@ def _now(state: State) -> float:
 
 
 def _changed(path: str, job: State) -> float:
+    """When the file last changed; the job's start where there is none."""
     try:
         return os.stat(path).st_mtime
     except OSError:
@@ -162,7 +175,7 @@ def _changed(path: str, job: State) -> float:
 
 
 def read(path: str) -> Any:
-    """The JSON in a file; None where there is none that can be read."""
+    """The JSON in a file; None where the file cannot be read or holds none."""
     try:
         return parse_json(files.read_text(path, files.SETTINGS_BYTES))
     except (OSError, ValueError, RecursionError):
@@ -170,7 +183,7 @@ def read(path: str) -> Any:
 
 
 def log(folder: str) -> BinaryIO:
-    """The job's log, to be read. Raises Refusal, also where a link or a pipe was put in its place."""
+    """The job's log, to be read. Raises Refusal of kind `unreadable`, also for a symlink or a pipe in its place."""
     path = os.path.join(folder, "log")
     try:
         return files.open_binary(path, follow=False)
@@ -181,7 +194,7 @@ def log(folder: str) -> BinaryIO:
 
 
 def _noted(record: Any) -> State:
-    """A record's values, as far as each is of the kind that it must be: anybody may have written it."""
+    """The values of `job.json` whose type is right; empty values for the others, and for what is missing."""
     found: State = dict.fromkeys(_TEXTS, "")
     found.update({name: [] for name in _LISTS})
     found.update({name: {} for name in _TABLES})
@@ -210,6 +223,7 @@ def _is_right(name: str, value: Any) -> bool:
 
 
 def _end(folder: str) -> State | None:
+    """The values of `end.json`; None where there is none, or one whose types are wrong."""
     end = read(os.path.join(folder, "end.json"))
     if not isinstance(end, dict) or not _is_number(end.get("code")):
         return None
@@ -221,7 +235,7 @@ def _is_number(value: object) -> bool:
 
 
 def _is_anothers(process: State | None) -> bool:
-    """Whether a process that was noted runs as another user, whom this one cannot look at more closely."""
+    """Whether a process that was noted runs as another user, so that only its start can be checked."""
     return process is not None and processes.alive(process) and processes.owner_of(process["pid"]) != os.getuid()
 
 
@@ -242,7 +256,7 @@ def _size(path: str) -> int:
 
 
 def make(root: str, name: str) -> str:
-    """A new folder for a job; nobody else may read it. No link is followed on the way."""
+    """Make the folder for a job, which only this user may read. A symlink below the tree's root is an OSError."""
     at = root
     for part in (*JOBS.split(os.sep), name):
         at = os.path.join(at, part)
@@ -260,9 +274,9 @@ _LENGTH = 32
 
 
 def notes_key(*, make: bool = False) -> bytes:
-    """The key of this user on this machine; with `make` a new one where there is none.
+    """The key by which this user seals notes on this machine; with `make` a new one where there is none.
 
-    Empty where there is none and none can be made: then notes tie nothing to a job.
+    Empty where there is none: then no note counts. A file that others may read or write is not believed.
     """
     path = os.path.expanduser(KEY_FILE)
     try:
@@ -283,7 +297,10 @@ def notes_key(*, make: bool = False) -> bytes:
 
 
 def noted(folder: str, *kinds: str) -> list[dict[str, Any]]:
-    """What `traces` noted of the job in `folder`, of these kinds, since the machine was started."""
+    """Notes of these kinds that `traces` has written of the job in `folder` since the machine was started.
+
+    A line without the right seal is skipped: it is of another job, another start of the machine, or forged.
+    """
     found: list[dict[str, Any]] = []
     secret = notes_key()
     for line in traces.lines_of(os.path.join(folder, traces.NOTE)) if secret else ():
@@ -298,10 +315,14 @@ def noted(folder: str, *kinds: str) -> list[dict[str, Any]]:
 
 
 WORKING = os.path.join(place.OURS, "working")
+"""Below the tree's root: a folder for each configuration that worked, and the symlink `latest` to the newest."""
 
 
 def keep_working_configuration(request: Request) -> dict[str, Any]:
-    """Copy what the job `id` ran into a folder of its name, with `facts` beside it; `latest` points there then."""
+    """The verb `job_keep`: copy what the job `id` ran into a folder of its name below `WORKING`, and `facts` with it.
+
+    Answers the folder's `path`. Raises Refusal of kind `unwritable`.
+    """
     root = place.root(request)
     at = folder_of(root, request.args["id"])
     job = look(at)
@@ -328,7 +349,7 @@ def keep_working_configuration(request: Request) -> dict[str, Any]:
 
 
 def working_configuration(root: str) -> dict[str, Any] | None:
-    """The configuration that worked last."""
+    """The facts of the configuration that worked last, with its folder as `path`; None where there is none."""
     found = read(os.path.join(root, WORKING, "latest", "working.json"))
     if not isinstance(found, dict) or not found:
         return None

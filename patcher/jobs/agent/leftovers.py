@@ -3,67 +3,49 @@
 A thing counts as the job's only by proof:
 
 - a process, where it carries the job's mark or descends from one that does (`processes.claims`);
-- shared memory, a socket or a session of Ray, where a proven process holds it, or where the sealed notes of this job
-  name it (`folder.noted`);
-- a cache, where it lies in the tree, outside of the sources, under a name that a compiler gives.
+- shared memory, a socket or a session of Ray, where only such processes hold it, or where the sealed notes of this job
+  name it and nobody holds it (`folder.noted`);
+- an entry of a cache, where it lies in the tree, outside of the sources, under a name that a compiler gives (`caches`).
 
-What others hold and stands in the job's way (GPU memory, a port, another Ray) is listed apart, with the reason.
+What somebody else holds that stands in the job's way (GPU memory, a port, another Ray) is listed apart, with the
+reason.
 """
 
 from __future__ import annotations
 
 import os
-import pwd
 import re
 import socket
-import stat
 import time
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Sequence, Tuple
 
-from patcher.jobs.agent import folder, processes, traces
+from patcher.jobs.agent import caches, folder, processes, traces
 from patcher.jobs.agent.processes import TICKS, Table
 from patcher.messages import Message, Refusal, phrase
 from patcher.remote.agent import variables
+from patcher.remote.agent.facts import user_name
 from patcher.worktree import locks
 
 Item = Dict[str, Any]
-"""`kind`, `key`, `what`, `why`, and facts of its kind. Another thing in the same place has another `key`."""
+"""`kind`, `key`, `what`, `why` and facts of its kind, as `patcher.jobs.cleaning.Thing` has them. Another thing in the
+same place has another `key`."""
 Items = List[Item]
 GpuUse = Dict[int, List[Tuple[int, int]]]
-"""By process: the GPUs that it is on, each with the bytes that it holds there."""
+"""By process: the GPUs that it uses by their index, each with the bytes that it holds there."""
 
 USUAL_PORTS = {6379, 8265, 29500}
 """Ports that a run asks for by default: Ray's GCS and dashboard, and torch's rendezvous."""
 _PORT_TAKEN = re.compile(rb"(?i)address already in use|EADDRINUSE|port\D{0,20}(?:in use|occupied|unavailable)")
 _PORT = re.compile(rb"(?<![\d.])(\d{4,5})(?![\d.])")
 _LOG_END = 1 << 16
-"""Bytes of the log's end that are searched for taken ports: a run ends soon after that error."""
+"""Bytes of the log's end that are searched for ports that are taken. A guess: a run ends soon after that error."""
 _LISTENS = "0A"
 """The state LISTEN in /proc/net/tcp."""
 _GCS = "gcs_server"
+"""The process of Ray's head; there is one for each Ray."""
 
-_TRITON = r"[A-Z2-7]{52}|[0-9a-f]{64}"
-_CACHES = (
-    ("TRITON_CACHE_DIR", r"\.triton/cache|triton_cache|\.triton_cache", _TRITON),
-    (
-        "TORCHINDUCTOR_CACHE_DIR",
-        r"torchinductor_\w+|\.?inductor_cache",
-        r"[a-z0-9]{2}|fxgraph|aotautograd|triton|locks|dynamo",
-    ),
-    ("VLLM_CACHE_ROOT", r"\.?cache/vllm|\.?vllm_cache", r"torch_compile_cache|torch_aot_compile"),
-)
-"""The variable that moves a cache, the folder's usual names, and the names of its entries.
-
-Other entries are not touched: `TRITON_CACHE_DIR=outputs` must not cost the checkpoints in `outputs`.
-"""
-_HUGGING_FACE = ("HF_HOME", "HF_HUB_CACHE", "HF_DATASETS_CACHE", "HUGGINGFACE_HUB_CACHE")
-_HUGGING_FACE_FOLDER = re.compile(r"(?:^|/)(?:\.?cache/)?huggingface(?:/|$)|(?:^|/)\.?hf_(?:home|cache)(?:/|$)")
-_NEVER = {".git", "verl", "node_modules", "site-packages"}
-_SOURCES = _NEVER | {"recipe", "examples", "scripts", "tests", "docs"}
-_DEPTH = 4
-"""Levels of the tree in which caches are looked for: `outputs/RUN/.triton/cache` is one of four."""
 _MOST_ENTRIES = 200_000
-"""Entries of a folder whose sizes are added up: more than that takes seconds, and the size is only shown."""
+"""Files of a folder whose sizes are added up. A guess: more take seconds, and the size is only shown."""
 
 
 class Snapshot(NamedTuple):
@@ -77,8 +59,8 @@ class Snapshot(NamedTuple):
     own: frozenset[int]
     """Those of them that belong to this user."""
     holders: dict[Any, list[int]]
-    """The processes that hold each file (by device and inode) and each socket (by inode). Processes of other users
-    cannot be looked into and are missing."""
+    """The processes that hold each file (by device and inode) and each socket (by inode). Without root's rights those
+    of other users cannot be looked into, and are missing."""
 
     @property
     def running(self) -> bool:
@@ -94,6 +76,7 @@ class Port(NamedTuple):
 
 
 def take_snapshot(root: str, wanted: str | None) -> Snapshot:
+    """Look at the job `wanted` of the tree (see `folder.folder_of`) and at all processes. Raises Refusal."""
     job = folder.look(folder.folder_of(root, wanted))
     table = processes.table()
     claims = processes.claims(job, table) if job["elsewhere"] is None else {}
@@ -106,7 +89,10 @@ def take_snapshot(root: str, wanted: str | None) -> Snapshot:
 
 
 def find_leftovers(found: Snapshot, args: dict[str, Any]) -> tuple[Items, Items]:
-    """The job's things, and those that are left alone."""
+    """The job's things, and those that are not touched. `args` are those of the verb `list_leftovers` of `cleaning`.
+
+    Raises Refusal of kind `elsewhere` for a job on another machine.
+    """
     job = found.job
     if job["elsewhere"] is not None:
         title = phrase("job {id} runs on {machine}", id=job["id"], machine=job["elsewhere"])
@@ -120,14 +106,14 @@ def find_leftovers(found: Snapshot, args: dict[str, Any]) -> tuple[Items, Items]
         at_work = phrase("the job is at work")
         items, alone = [], [dict(one, why=at_work) for one in items] + alone
     if args.get("caches"):
-        own, others = _find_caches(found, dict(_variables(found), **args.get("env", {})))
+        own, others = _find_caches(found, args.get("env", {}))
         items += own
         alone += others
     return items, alone
 
 
 def _item(kind: str, what: str, which: Sequence[Any], reason: Message, /, **facts: Any) -> Item:
-    """`which` tells it from another that takes its place later: a process's start, a file's device and inode."""
+    """`which` tells it from another that takes its place later: a process's start, or a file's device and inode."""
     key = ":".join(str(part) for part in (kind, what, *which))
     return dict(facts, kind=kind, key=key, what=what, why=reason)
 
@@ -141,7 +127,7 @@ def _path_item(kind: str, path: str, reason: Message, **facts: Any) -> Item:
 
 
 def _find_processes(found: Snapshot) -> tuple[Items, Items]:
-    """The job's processes; and those of others that carry its mark, or hold what it wants: a GPU, a port, a Ray."""
+    """The job's processes; and those of others that carry its mark, or that stand in its way."""
     gpus: GpuUse = {}
     for gpu in processes.gpus_in_use():
         for process in gpu["busy"]:
@@ -158,8 +144,9 @@ def _find_processes(found: Snapshot) -> tuple[Items, Items]:
 
 
 def _in_the_way(found: Snapshot, gpus: GpuUse, listening: list[Port]) -> Iterator[Item]:
+    """Processes and ports of others that a new run would meet. One may come several times, the best reason first."""
     for pid in sorted(set(found.claims) - found.own):
-        user = _user_name(processes.owner_of(pid))
+        user = user_name(processes.owner_of(pid))
         yield _process(found, pid, phrase("it carries the job's mark and belongs to {user}", user=user), gpus)
     for pid, used in gpus.items():
         if pid not in found.claims:
@@ -178,7 +165,7 @@ def _in_the_way(found: Snapshot, gpus: GpuUse, listening: list[Port]) -> Iterato
             if pids:
                 yield _process(found, pids[0], reason, {}, [port.number])
             else:
-                owner = _user_name(port.user)
+                owner = user_name(port.user)
                 yield _item("port", str(port.number), (port.inode,), reason, owner=owner, ports=[port.number])
     for pid, process in found.table.items():
         if process.name == _GCS and pid not in found.claims and processes.owner_of(pid) == os.getuid():
@@ -198,7 +185,7 @@ def _process(found: Snapshot, pid: int, reason: Message, gpus: GpuUse, ports: Se
         start=process.start,
         name=process.name,
         command=processes.command_of(pid, 4096),
-        owner=_user_name(processes.owner_of(pid)),
+        owner=user_name(processes.owner_of(pid)),
         age=max(0.0, uptime - process.start / TICKS),
         memory=process.memory,
         gpu=sum(memory for _, memory in gpus.get(pid, ())),
@@ -207,7 +194,11 @@ def _process(found: Snapshot, pid: int, reason: Message, gpus: GpuUse, ports: Se
 
 
 def _listening() -> list[Port]:
-    """The TCP ports that somebody listens at in this network namespace."""
+    """The TCP ports at which somebody listens in this network namespace.
+
+    A line of /proc/net/tcp begins `0: 0100007F:18EB 00000000:0000 0A`: local address and port in hexadecimal, the
+    remote ones, the state; its eighth field is the user, its tenth the socket's inode.
+    """
     found: list[Port] = []
     for path in ("/proc/self/net/tcp", "/proc/self/net/tcp6"):
         try:
@@ -235,18 +226,11 @@ def _refused_ports(job: dict[str, Any]) -> set[int]:
     return {number for number in numbers if 1023 < number < 65536}
 
 
-def _user_name(user: int) -> str:
-    try:
-        return pwd.getpwuid(user).pw_name
-    except KeyError:
-        return str(user)
-
-
 # Shared memory, sockets and sessions of Ray.
 
 
 def _find_shared(found: Snapshot) -> tuple[Items, Items]:
-    """Shared memory and sockets that are the job's; and those that are the job's and somebody else's as well.
+    """Shared memory and sockets that are the job's; and those that somebody else holds as well.
 
     What nothing ties to the job is in neither list.
     """
@@ -261,7 +245,7 @@ def _find_shared(found: Snapshot) -> tuple[Items, Items]:
         ("shm", traces.SHARED, traces.SEGMENT),
         ("socket", traces.SOCKETS, traces.SOCKET),
     ):
-        for path in sorted(os.path.join(above, name) for name in _names(above) if pattern.fullmatch(name)):
+        for path in sorted(os.path.join(above, name) for name in traces.names_in(above) if pattern.fullmatch(name)):
             status = traces.own(path, kind)
             if status is None:
                 continue
@@ -281,6 +265,7 @@ def _find_shared(found: Snapshot) -> tuple[Items, Items]:
 
 
 def _holders_of(found: Snapshot, kind: str, path: str, status: os.stat_result, bound: dict[str, int]) -> list[int]:
+    """The processes that have it open. A socket's path has another inode than the socket that is bound to it."""
     key: Any = bound.get(path) if kind == "socket" else (status.st_dev, status.st_ino)
     return found.holders.get(key, [])
 
@@ -310,7 +295,7 @@ def _find_sessions(found: Snapshot) -> tuple[Items, Items]:
 
 
 def _is_session(path: str) -> bool:
-    """Whether it is a folder that Ray has made for this user, not reached through a symlink."""
+    """Whether it is a folder of this user that is named as Ray names a session, and not reached through a symlink."""
     named = traces.SESSION.fullmatch(os.path.basename(path)) and os.path.realpath(path) == path
     return bool(named) and traces.own(path, "session") is not None
 
@@ -319,20 +304,13 @@ def _working_in(found: Snapshot, session: str) -> list[int]:
     return [pid for pid in found.table if traces.session_of(pid) == session]
 
 
-# Caches of compilers, and locks of the Hugging Face libraries.
-
-
-def _variables(found: Snapshot) -> dict[str, str]:
-    """Where the job was told to keep its caches: noted at its start, and as its processes have it."""
-    known = dict(found.job.get("variables", {}))
-    for pid in sorted(found.own):
-        known.update(variables.shown(variables.of_process(pid)))
-    return known
+# Caches in the tree.
 
 
 def _find_caches(found: Snapshot, settings: Mapping[str, str]) -> tuple[Items, Items]:
-    """Entries of caches in the tree. They are left alone while any job of the tree runs: it may use each of them."""
-    listed = [*_compiled(found, settings), *_stale_locks(found, settings)]
+    """Entries of caches in the tree. They are left alone while any job of the tree runs, as it may use each of them."""
+    entries = caches.entries(found.root, found.job["folder"], {**_variables(found), **settings})
+    listed = [_path_item(kind, path, reason, size=_size(path), owner="") for kind, path, reason in entries]
     unique = list({one["key"]: one for one in listed}.values())
     busy = _running_job(found.root)
     if busy is None:
@@ -341,91 +319,19 @@ def _find_caches(found: Snapshot, settings: Mapping[str, str]) -> tuple[Items, I
     return [], [dict(one, why=reason) for one in unique]
 
 
+def _variables(found: Snapshot) -> dict[str, str]:
+    """The job's variables that may say where it keeps caches: as noted at its start, and as its processes have them."""
+    known = dict(found.job.get("variables", {}))
+    for pid in sorted(found.own):
+        known.update(variables.shown(variables.of_process(pid)))
+    return known
+
+
 def _running_job(root: str) -> str | None:
+    """The id of a job of the tree that has not ended."""
     above = folder.jobs_folder(root)
     states = ((name, folder.look(os.path.join(above, name))["state"]) for name in folder.ids(root))
     return next((name for name, state in states if state in folder.NOT_OVER), None)
-
-
-def _compiled(found: Snapshot, settings: Mapping[str, str]) -> Iterator[Item]:
-    for variable, _, entry in _CACHES:
-        if settings.get(variable):
-            reason = phrase("a cache, where {name} says", name=variable)
-            yield from _cache_entries(found, settings[variable], entry, reason)
-    for path in _folders(found.root):
-        below = os.path.relpath(path, found.root)
-        for _, usual, entry in _CACHES:
-            if re.search(rf"(?:^|/)(?:{usual})$", below):
-                yield from _cache_entries(found, path, entry, phrase("a compiler's cache within the tree"))
-
-
-def _cache_entries(found: Snapshot, above: str, entry: str, reason: Message) -> Iterator[Item]:
-    above = os.path.join(found.root, os.path.expanduser(above))
-    if not _may_be_cache(found, above):
-        return
-    for name in sorted(_names(above)):
-        path = os.path.join(above, name)
-        if re.fullmatch(entry, name) and os.path.isdir(path) and not os.path.islink(path) and _is_inside(found, path):
-            yield _path_item("cache", path, reason, size=_size(path), owner="")
-
-
-def _stale_locks(found: Snapshot, settings: Mapping[str, str]) -> Iterator[Item]:
-    places = {os.path.join(found.root, settings[name]) for name in _HUGGING_FACE if settings.get(name)}
-    places |= {path for path in _folders(found.root) if _HUGGING_FACE_FOLDER.search(os.path.relpath(path, found.root))}
-    for cache in sorted(places):
-        if not _may_be_cache(found, cache):
-            continue
-        for above, _, names in os.walk(cache):
-            for path in sorted(os.path.join(above, name) for name in names if name.endswith(".lock")):
-                if _is_empty_file(path) and _is_released(path):
-                    reason = phrase("a lock of the Hugging Face libraries that nobody holds")
-                    yield _path_item("lock", path, reason, size=_size(path), owner="")
-
-
-def _is_empty_file(path: str) -> bool:
-    """A lock of theirs is an empty file. `uv.lock` and its like are not, wherever a variable points."""
-    try:
-        status = os.lstat(path)
-    except OSError:
-        return False
-    return stat.S_ISREG(status.st_mode) and not status.st_size
-
-
-def _is_released(path: str) -> bool:
-    return locks.is_free(path)
-
-
-def _folders(root: str) -> Iterator[str]:
-    """The folders of the tree that may be caches. Its sources are not looked through."""
-    for above, names, _ in os.walk(root):
-        depth = 0 if above == root else os.path.relpath(above, root).count(os.sep) + 1
-        names[:] = sorted(name for name in names if name not in _NEVER) if depth < _DEPTH else []
-        yield from (os.path.join(above, name) for name in names if not os.path.islink(os.path.join(above, name)))
-
-
-def _is_inside(found: Snapshot, path: str) -> bool:
-    """Whether it lies in the tree or in the job's own folder once links are resolved."""
-    real = os.path.realpath(path)
-    return any(real.startswith(os.path.realpath(top) + os.sep) for top in (found.root, found.job["folder"]))
-
-
-def _may_be_cache(found: Snapshot, path: str) -> bool:
-    """Whether it lies in the tree and is neither the tree nor a part of its sources, whatever a variable says.
-
-    Of this tool's own folder only what lies in the folder of this job counts.
-    """
-    below = os.path.relpath(os.path.realpath(path), os.path.realpath(found.root)).split(os.sep)
-    if below[0] in (os.curdir, os.pardir) or _SOURCES & set(below):
-        return False
-    of_job = os.path.realpath(path).startswith(os.path.realpath(found.job["folder"]) + os.sep)
-    return below[0] != ".uky-patch" or of_job
-
-
-def _names(path: str) -> list[str]:
-    try:
-        return os.listdir(path)
-    except OSError:
-        return []
 
 
 def _identity(path: str) -> tuple[int, int] | None:
@@ -456,19 +362,16 @@ def _size(path: str) -> int:
     return total
 
 
-# Looked at again right before it is removed.
-
-
 def is_free(found: Snapshot, one: Item) -> bool:
-    """Whether it is still the thing that was listed, and nobody holds it now."""
+    """Whether an item is still the thing that was listed, and nobody holds it now: asked right before its removal."""
     kind, path = one["kind"], one["what"]
     if list(_identity(path) or ()) != list(one["identity"]):
         return False
     if kind == "session":
         return _is_session(path) and not _working_in(found, path)
     if kind in ("cache", "lock"):
-        free = _is_inside(found, path) and _running_job(found.root) is None
-        return free and (kind == "cache" or _is_released(path))
+        free = caches.is_inside(path, found.root, found.job["folder"]) and _running_job(found.root) is None
+        return free and (kind == "cache" or locks.is_free(path))
     status = traces.own(path, kind)
     if status is None or _holders_of(found, kind, path, status, traces.sockets_by_path()):
         return False
@@ -476,7 +379,7 @@ def is_free(found: Snapshot, one: Item) -> bool:
 
 
 def _nobody_answers(path: str) -> bool:
-    """Whether a socket refuses: a holder in another container is not visible in /proc, but it answers."""
+    """Whether a socket refuses a connection. Its holder may be in another container, not visible in /proc."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
         asking.settimeout(0.5)
         try:

@@ -1,7 +1,7 @@
 """The verbs that read jobs and their logs: `job_list`, `job_look`, `job_follow`, `job_tail`, `job_scan` and `job_log`.
 
-`job_scan` finds the lines of a log that matter on the machine where the log is, however long it is. `job_log` sends it
-whole, or its beginning and its end, without the secrets that are known here.
+`job_follow` sends a log as it grows. `job_scan` searches a log on the machine where it lies, so that gigabytes need not
+be sent. `job_log` sends a log whole, or its beginning and its end, without the secrets that are known there.
 """
 
 from __future__ import annotations
@@ -23,25 +23,30 @@ if TYPE_CHECKING:
     from patcher.remote.agent.serving import Request
 
 CHUNK = 1 << 18
-"""Bytes of a log that are sent at once; no more than this is held."""
+"""Bytes of a log that are sent at once; no more than this is held in memory."""
 TICK = 1.0
-"""Seconds of silence after which the other side is told the time."""
+"""Seconds between two events that tell the job's age."""
 NAP = 0.1
-"""Seconds between looks for more of the log."""
+"""Seconds between two looks whether the log has grown."""
 TAIL = 8 << 20
-"""How far back the last lines of a log are looked for: progress bars without newlines grow to megabytes."""
+"""Bytes at the end of a log in which its last lines are searched. A guess: progress bars without newlines grow to
+megabytes."""
 _WATCHED = 0.3
-"""Seconds between two looks at the processes, whose CPU time in between makes their share. Set by hand."""
+"""Seconds between two looks at the processes, whose CPU time in between makes their share. A guess."""
 
 
 def jobs(request: Request) -> dict[str, Any]:
-    """All jobs of the tree, oldest first, each as `look` tells it."""
+    """All jobs of the tree as `jobs`, oldest first, each as `folder.look` tells it."""
     root = place.root(request)
     return {"jobs": [folder.look(os.path.join(folder.jobs_folder(root), name)) for name in folder.ids(root)]}
 
 
 def look(request: Request) -> dict[str, Any]:
-    """One job, and what it uses: `processes` with their CPU in percent and memory, and the GPUs."""
+    """The job `id`, as `folder.look` tells it, and what it uses now.
+
+    `processes`: each with `pid`, `name`, `cpu` (percent of one core), `seconds` (CPU time in all) and `memory` (bytes);
+    `gpus`: those of this machine; `working`: the configuration that worked last.
+    """
     at = folder.folder_of(place.root(request), request.args.get("id"))
     state = folder.look(at)
     before = processes.of_job(state, processes.table()) if state["elsewhere"] is None and "runner" in state else []
@@ -64,9 +69,10 @@ def look(request: Request) -> dict[str, Any]:
 def follow(request: Request) -> dict[str, Any]:
     """The log from the byte `offset` on, in events with a body; with `wait` until the job has ended, or for `seconds`.
 
-    An event with a body has its `offset`, `times` (seconds since the job's start at which the log was so many bytes
-    long) and `upto`, when it was read; one without has `now`: the job's age; or `queue`: what Slurm says, where the
-    reason to wait has changed. The answer is what `look` tells, with the `offset` after the last byte.
+    An event with a body has its `offset`, `times` (each the seconds since the job's start, and the bytes that the log
+    had then) and `upto`, the job's age when it was read. Other events have `now`, the job's age; `queue`, what Slurm
+    says, where its reason to wait has changed; or `cut`, where the log is shorter than `offset` and is read from its
+    beginning. The answer is what `folder.look` tells, with the `offset` after the last byte.
     """
     at = folder.folder_of(place.root(request), request.args.get("id"))
     wait = bool(request.args.get("wait"))
@@ -92,6 +98,7 @@ def follow(request: Request) -> dict[str, Any]:
                 reported = waits
                 request.emit(queue=state["queue"])
             if state["state"] not in folder.NOT_OVER:
+                # What it wrote between the reading above and its end.
                 at_byte = _send(request, log, at_byte, times, age)
                 break
             if not wait or request.gone():
@@ -108,24 +115,26 @@ def follow(request: Request) -> dict[str, Any]:
 
 
 def tail(request: Request) -> dict[str, Any]:
-    """The last `lines` lines of the log as the reply's body, and the `offset` after them."""
+    """The last `lines` lines of the log as the answer's body, and what `folder.look` tells, with the `offset` after
+    them.
+    """
     at = folder.folder_of(place.root(request), request.args.get("id"))
     wanted = int(request.args.get("lines", 10))
     with folder.log(at) as log:
         size = os.fstat(log.fileno()).st_size
         log.seek(max(0, size - TAIL))
         content = log.read(TAIL)
-    place_of = len(content)
+    start = len(content)
     for _ in range(wanted + (1 if content.endswith(b"\n") else 0)):
-        place_of = content.rfind(b"\n", 0, place_of)
-        if place_of < 0:
+        start = content.rfind(b"\n", 0, start)
+        if start < 0:
             break
-    request.reply_body = content[place_of + 1 :] if wanted > 0 else b""
+    request.reply_body = content[start + 1 :] if wanted > 0 else b""
     return dict(folder.look(at), offset=size)
 
 
 class Times:
-    """The notes of how long the log was when, read on as they grow."""
+    """The notes in a job's file `times`, which grows: at so many seconds the log had so many bytes."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -133,14 +142,17 @@ class Times:
         self._notes: list[tuple[float, int]] = []
 
     def between(self, first: int, last: int) -> list[tuple[float, int]]:
-        """The notes for the bytes from `first` to `last`: seconds, and the size that the log had then."""
+        """The notes that tell when the bytes from `first` to `last` came; to be asked for in order.
+
+        The last of them is the first one at which the log had all of these bytes.
+        """
         self._more()
         self._notes = [note for note in self._notes if note[1] > first]
         found = [note for note in self._notes if note[1] < last]
         return found + self._notes[len(found) : len(found) + 1]
 
     def when(self, offset: int) -> float | None:
-        """Seconds from the start at which the byte at `offset` was there; to be asked for in order."""
+        """Seconds from the start at which the byte at `offset` was there; None where that is not noted yet."""
         found = self.between(offset, offset + 1)
         return found[0][0] if found else None
 
@@ -160,7 +172,7 @@ class Times:
 
 
 def _send(request: Request, log: BinaryIO, offset: int, times: Times, now: Callable[[], float]) -> int:
-    """Send what the log has from `offset` on. The offset after it."""
+    """Send what the log has from `offset` on, in events with a body. Returns the offset after it."""
     while not request.gone():
         piece = log.read(CHUNK)
         if not piece:
@@ -174,21 +186,22 @@ def _send(request: Request, log: BinaryIO, offset: int, times: Times, now: Calla
 BLOCK = 1 << 20
 """Bytes that are searched at once."""
 FIRST = 3
-"""How often each text of `first` counts: its first place tells the milestone, and eight ranks may say it at once."""
+"""How many lines count for each text of `first`. A guess: the first one tells the milestone, and ranks repeat it."""
 LAST = 200
-"""Lines of `last` that are shown: the last steps, and a traceback behind them."""
+"""How many of the last lines with a text of `last` count. A guess: the last steps, and a traceback behind them."""
 LONGEST = 500
-"""Bytes of a line that are shown: an exception says what it is at its beginning."""
+"""Bytes of a line that are sent: an exception says what it is at its beginning."""
 
 Found = List[Any]
-"""A line: its number, the offset behind it, when it was there, its text."""
+"""A line: its number, the offset behind it, the seconds since the job's start at which it was there, and its text."""
 
 
 def scan(request: Request) -> dict[str, Any]:
-    """Lines of the log that hold one of the texts `first` (the first few of each) or `last` (the last ones of all).
+    """Find the lines of the log that hold one of the texts `first` (the first few of each) or `last` (the last ones of
+    all).
 
-    Answers what `look` does, with `lines` in order; `offset`: where the last whole line ends; `newlines` before it;
-    `wrote`: the job's age when the log last grew.
+    Answers what `folder.look` does, with `lines` (see `Found`) in order; `offset`, where the last whole line ends;
+    `newlines`, how many come before that; and `wrote`, the job's age when the log last grew.
     """
     at = folder.folder_of(place.root(request), request.args.get("id"))
     times = Times(os.path.join(at, "times"))
@@ -207,9 +220,10 @@ def find_lines(
     when: Callable[[int], float | None],
     gone: Callable[[], bool] = lambda: False,
 ) -> tuple[list[Found], int, int]:
-    """The lines as `scan` tells them, where the last whole line ends, and the newlines before that.
+    """The lines as `scan` answers them, the offset at which the last whole line ends, and the newlines before that.
 
-    `when` gives the time at which a byte was there; it is asked for in order.
+    `when` gives the seconds at which a byte was there; it is asked in order. The log is searched in blocks for all
+    texts at once, and only the lines around them are cut out. A line longer than four blocks counts as ended.
     """
     early: dict[bytes, int] = {text.encode(): 0 for text in first}
     late = (text.encode() for text in last)
@@ -224,7 +238,7 @@ def find_lines(
         counted = shown_to = 0
         for found in texts.finditer(block, 0, whole):
             if found.start() < shown_to:
-                continue
+                continue  # In the same line as the text before.
             start, end = _line(block, found.start(), whole)
             newlines += block.count(b"\n", counted, start)
             counted, shown_to = start, end
@@ -244,7 +258,7 @@ def find_lines(
 
 
 def _line(block: bytes, at: int, whole: int) -> tuple[int, int]:
-    """Where the line, or the state of a progress bar, that holds the byte `at` begins and ends."""
+    """Where the line that holds the byte `at` begins and ends. A `\\r` of a progress bar ends one too."""
     start = block.rfind(b"\n", 0, at) + 1
     start = max(start, block.rfind(b"\r", start, at) + 1)
     end = block.find(b"\n", at, whole) + 1 or whole
@@ -254,14 +268,16 @@ def _line(block: bytes, at: int, whole: int) -> tuple[int, int]:
 _SENT_AT_ONCE = 1 << 20
 """Bytes that are redacted and sent at once."""
 _LONGEST_LINE = 4 * _SENT_AT_ONCE
-"""A line that is longer is cut: progress bars without newlines grow for hours."""
+"""Bytes after which a line counts as ended: progress bars without newlines grow for hours."""
 
 
 def send_log(request: Request) -> dict[str, Any]:
-    """Send the log of the job `job`: all of it, or the first and last bytes where it is longer than `first` + `last`.
+    """Send the log of the job `job` without secrets: all of it, or its first and last bytes where it is longer than
+    `first` + `last`.
 
-    Events have a body. What is left out comes as one event with `skipped`: bytes, and `newlines` in them. Answers
-    `size`, `changed`: when it last grew, and `hidden`: how many secrets were taken out. Raises Refusal.
+    Events have a body. What is left out comes as one event with `skipped`, its bytes, and `newlines`, how many are in
+    it. Answers `size`, `changed` (when it last grew, in seconds since 1970), and `hidden`, how many secrets were taken
+    out: what looks like one, and the values of secret variables of the agent and of the job's processes.
     """
     args = request.args
     job = folder.look(folder.folder_of(place.root(request), args["job"]))

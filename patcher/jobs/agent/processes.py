@@ -1,4 +1,7 @@
-"""What runs on this machine, read from /proc: which processes belong to a job, and what they use."""
+"""The processes of this machine, read from /proc: which belong to a job, and what they use.
+
+A process is named by its number together with its start: numbers are given anew.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from patcher.jobs.agent.runner import start_of
 from patcher.jobs.agent.sitecustomize_hook import VARIABLE
 from patcher.messages import Message, phrase
 from patcher.remote.agent import gpus
+from patcher.remote.agent.environs import decode_environ
 from patcher.remote.agent.facts import UnknownFact
 
 MARK = "UKY_PATCH_JOB"
@@ -20,7 +24,7 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class Process(NamedTuple):
-    """One process. `start` in ticks since the machine's start, `cpu` in seconds, `memory` in bytes."""
+    """One process. `start` is in ticks since the machine's start, `cpu` in seconds, `memory` (resident) in bytes."""
 
     pid: int
     parent: int
@@ -32,10 +36,11 @@ class Process(NamedTuple):
 
 
 Table = Dict[int, Process]
+"""Processes by their number."""
 
 
 def here() -> dict[str, str]:
-    """What tells this machine, since it was started, from any other that sees the same disk."""
+    """What tells this machine since its start, and this PID namespace, from any other that sees the same disk."""
     found = {"host": platform.node(), "boot": "", "space": ""}
     try:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as stream:
@@ -64,7 +69,7 @@ def one(pid: int) -> Process | None:
             head, _, tail = stream.read().rpartition(b")")
     except OSError:
         return None
-    rest = tail.split()
+    rest = tail.split()  # From the third field of /proc/PID/stat on; the second is the name, which may hold a `)`.
     if rest[0] in (b"Z", b"X"):
         return None
     name = head.partition(b"(")[2].decode("utf-8", "replace")
@@ -73,7 +78,7 @@ def one(pid: int) -> Process | None:
 
 
 def alive(process: dict[str, Any] | None) -> bool:
-    """Whether the process that was noted with its start is there still, and no other under its number."""
+    """Whether a process that was noted as `pid` and `start` is still there, and not another under its number."""
     return process is not None and process["start"] is not None and start_of(process["pid"]) == process["start"]
 
 
@@ -86,10 +91,10 @@ def variables(pid: int, names: Iterable[str]) -> dict[str, str]:
     """Those variables of `names` that a process was started with; none where they cannot be read."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as stream:
-            pairs = (item.partition(b"=") for item in stream.read().split(b"\0"))
-            return {os.fsdecode(name): os.fsdecode(value) for name, _, value in pairs if os.fsdecode(name) in names}
+            known = decode_environ(stream.read())
     except OSError:
         return {}
+    return {name: known[name] for name in names if name in known}
 
 
 def status(pid: int) -> dict[str, str]:
@@ -113,7 +118,7 @@ def io_counters(pid: int) -> dict[str, int]:
 
 
 def signals(pid: int) -> tuple[int, int]:
-    """The signals that a process catches, and those that it blocks; as bits, signal 1 lowest."""
+    """The signals that a process catches, and those that it blocks, as bits: the lowest is signal 1."""
     found = status(pid)
     return int(found.get("SigCgt", "0"), 16), int(found.get("SigBlk", "0"), 16)
 
@@ -127,9 +132,10 @@ def user_of(pid: int) -> str:
 
 
 def command_line(pid: int) -> list[bytes]:
-    """The words of a process's command line, or what it has made of it; empty where it is gone.
+    """The words of a process's command line; empty where it is gone.
 
-    A process may write any text there: Ray's workers and vLLM's engines do, as `ray::WorkerDict` with blanks behind it.
+    A process may have put another text in its place: Ray's workers and vLLM's engines do, as `ray::WorkerDict` with
+    blanks behind it.
     """
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as stream:
@@ -140,35 +146,33 @@ def command_line(pid: int) -> list[bytes]:
 
 
 def title_of(pid: int) -> str:
-    """The whole command line of a process, or what it has made of it; empty where it is gone."""
+    """The whole command line of a process, or the text in its place; empty where it is gone."""
     return b" ".join(word for word in command_line(pid) if word).decode("utf-8", "replace").strip()
 
 
 def command_of(pid: int, most: int = 120) -> str:
-    """What a process was started as: its name and first arguments, none of them cut; empty where it is gone."""
+    """The beginning of a command line in at most so many bytes, no word of it cut; empty where the process is gone."""
     words = b" ".join(word for word in command_line(pid) if word)
     whole = words if len(words) <= most else words[:most].rpartition(b" ")[0]
     return b" ".join(whole.split()).decode("utf-8", "replace")
 
 
 def of_job(job: dict[str, Any], everything: Table) -> list[Process]:
-    """The processes of a job: those with its mark, those of its session, and all that descend from them.
-
-    The program that watches the job is none of them, nor is this one.
-    """
+    """The processes of a job (`claims`) that belong to this user."""
     mine = os.getuid()
     return [everything[pid] for pid in sorted(claims(job, everything)) if owner_of(pid) == mine]
 
 
 def claims(job: dict[str, Any], everything: Table) -> dict[int, Message]:
-    """Why each process is the job's, whoever's it is: its mark, the job's session, or a process that started it.
+    """The processes of a job, of whatever user, each with the reason: its mark, the job's session, or its ancestor.
 
-    A record proves nothing by itself: it may be made up, copied, or from before the machine was started anew. So each
-    reason is one that the process itself shows, and no process is claimed that this one descends from.
+    `job.json` alone proves nothing: it may be forged, copied, or older than the machine's start. So each reason is one
+    that the process itself shows. The program that watches the job is none of its processes, and neither is this one or
+    any that this one descends from: the job may have been started from the same shell.
     """
     if job.get("machine") != here():
         return {}
-    leader = job.get("process")
+    leader = job.get("process")  # The process that the job began with; it leads a session of its own.
     watching = {job["runner"]["pid"]} if watched(job) else set()
     found = {pid: phrase("it carries the job's mark") for pid in everything if marked(pid, job)}
     if leader is not None and alive(leader) and _led(leader["pid"], found, watching, everything):
@@ -183,7 +187,9 @@ def claims(job: dict[str, Any], everything: Table) -> dict[int, Message]:
 
 
 def marked(pid: int, job: dict[str, Any]) -> bool:
-    """Whether a process carries the job's mark, and that of no other folder: a copied tree has jobs of the same id."""
+    """Whether a process carries the mark of this job. A copied tree has jobs of the same id, so the folder that the
+    mark comes from has to be this job's, as the variable of the hook for stacks tells.
+    """
     environment = variables(pid, (MARK, VARIABLE))
     if environment.get(MARK) != job["id"]:
         return False
@@ -210,7 +216,10 @@ def watched(job: dict[str, Any]) -> bool:
 
 
 def leads(job: dict[str, Any]) -> bool:
-    """Whether the process that the job began with is there still. Another user's is taken at the record's word."""
+    """Whether the process that the job began with is still there.
+
+    It has to carry the job's mark, but for one of another user, whose variables cannot be read.
+    """
     leader = job.get("process")
     if leader is None or not alive(leader):
         return False
@@ -218,11 +227,12 @@ def leads(job: dict[str, Any]) -> bool:
 
 
 def _led(leader: int, marked: Iterable[int], watching: set[int], everything: Table) -> bool:
+    """Whether a process shows itself that the job began with it: by the mark, or as a child of the job's watcher."""
     return leader in marked or (leader in everything and everything[leader].parent in watching)
 
 
 def above(pid: int, everything: Table) -> set[int]:
-    """A process and all that it descends from, and the first of all."""
+    """A process and all its ancestors, and always process 1."""
     found = {1}
     while pid in everything and pid not in found:
         found.add(pid)
@@ -231,7 +241,7 @@ def above(pid: int, everything: Table) -> set[int]:
 
 
 def descendants(seeds: Iterable[int], everything: Table) -> set[int]:
-    """The seeds that are alive, and all that they have started."""
+    """Those of `seeds` that are alive, and all that descend from them."""
     children: dict[int, list[int]] = {}
     for process in everything.values():
         children.setdefault(process.parent, []).append(process.pid)
@@ -254,13 +264,17 @@ def owner_of(pid: int) -> int:
 
 
 _NOBODY = 2 << 30
-"""Bytes in use on a GPU from which on somebody is there though no process is shown: one of another container. Set by
-hand: a display or the driver itself takes some hundred MB."""
+"""Bytes in use on a GPU from which on a process of another container must be there, though none is shown. A guess: a
+display or the driver itself takes some hundred MB."""
 _SHARED = "nvidia-cuda-mps"
+"""What the names of NVIDIA's servers that share a GPU between processes begin with."""
 
 
 def gpus_in_use() -> list[dict[str, Any]]:
-    """Each GPU, and its processes as `busy`, servers that share GPUs apart; none where nvidia-smi tells of none."""
+    """Each GPU (`gpus.parse_gpus`) with its processes as `busy`; servers that share a GPU do not count.
+
+    Empty where nvidia-smi lists none.
+    """
     try:
         found = gpus.gpus()
         running = gpus.processes()
@@ -274,12 +288,12 @@ def gpus_in_use() -> list[dict[str, Any]]:
 
 
 def visible_gpus(found: list[dict[str, Any]], wanted: str | None) -> list[dict[str, Any]]:
-    """Those that CUDA_VISIBLE_DEVICES leaves a job; all where it is not set, or is not understood."""
+    """Those that CUDA_VISIBLE_DEVICES leaves a job: `0,2`, or beginnings of UUIDs. All for any other value, or none."""
     names = [part.strip() for part in (wanted or "").split(",") if part.strip()]
     chosen = [gpu for gpu in found if any(name == str(gpu["index"]) or gpu["uuid"].startswith(name) for name in names)]
     return chosen or found
 
 
 def unseen_process(gpu: dict[str, Any]) -> list[dict[str, Any]]:
-    """Somebody whose process is not shown here, where the GPU's memory says that there is one."""
+    """A process without a number where a GPU's memory says that there is one which is not visible here; else none."""
     return [{"pid": None, "memory": gpu["used"]}] if (gpu["used"] or 0) > _NOBODY else []

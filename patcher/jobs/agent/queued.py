@@ -1,7 +1,10 @@
 """A job that Slurm starts: handed to sbatch, asked after, and cancelled.
 
-Its folder lies in the tree, on storage that the compute nodes share, and holds what any job's does. `queue.json` keeps
-what Slurm said last of a job that is over, as it forgets that.
+Its folder lies in the tree, on storage that the compute nodes share, and holds what any job's does. Slurm forgets a job
+some minutes after its end, so `queue.json` keeps what it said last.
+
+Slurm calls the job by a name with its id (`_name`). By that it is found again where its number was not noted, and is
+told from somebody else's job whose number a forged folder names.
 """
 
 from __future__ import annotations
@@ -25,29 +28,33 @@ if TYPE_CHECKING:
 
 KEPT = "queue.json"
 POLL = 5.0
-"""Seconds for which an answer of Slurm's counts: its controller serves everybody on the cluster."""
+"""Seconds for which an answer of Slurm's is used again. A guess: its controller serves everybody on the cluster."""
 FORGOTTEN = 60.0
-"""Seconds after which a job counts as lost that Slurm does not know and that has not begun."""
+"""Seconds after which a job that Slurm does not know, and that has not begun, counts as lost. A guess."""
 CANCELLING = 120.0
-"""Seconds that Slurm may take beyond the grace to end a job that was cancelled: it kills after its `KillWait`."""
+"""Seconds beyond the grace that Slurm may take to end a cancelled job. A guess: it kills after `KillWait`, by default
+30 s."""
 NAP = 0.5
+"""Seconds between two questions while a cancelled job ends."""
 
 BATCH = "batch.sh"
 """In the job's folder: what sbatch is given."""
 
 _asked: dict[str, tuple[float, slurm.Queue]] = {}
-"""What Slurm said, and when by the monotonic clock, by the job's folder."""
+"""By the job's folder: when Slurm was asked, by the monotonic clock, and its answer."""
 _searched: dict[str, tuple[float, str | None]] = {}
-"""The same of the number of a job that was not noted; None where Slurm did not answer."""
+"""The same of a search for the number of a job; None where Slurm did not answer."""
 
 
-def programs() -> tuple[str, ...]:
-    """The modules that are copied into the folder of a job of Slurm's beside those of any job."""
-    return ("batch_runner", "accelerators")
+PROGRAMS = ("batch_runner", "accelerators")
+"""Modules that are copied into the job's folder besides those of any job."""
 
 
 def launch(at: str, args: dict[str, Any], environment: dict[str, str], job: dict[str, Any], script: str) -> None:
-    """Submit the job whose folder is `at`, and note its number. `environment` holds the secrets: sbatch hands it on.
+    """Submit the job whose folder is `at`, and note its number.
+
+    `environment` are the job's variables, secrets included, which sbatch passes on; `args` are those of the verb
+    `job_start`, `job` the values of `job.json`, and `script` is the absolute path of what it runs.
 
     Raises Refusal of kind `slurm`; OSError where the number cannot be noted, with the job cancelled.
     """
@@ -55,7 +62,7 @@ def launch(at: str, args: dict[str, Any], environment: dict[str, str], job: dict
     files.write_whole_file(os.path.join(at, batch_runner.ORDER), json.dumps(order).encode(), mode=0o600)
     batch = os.path.join(at, BATCH)
     files.write_whole_file(batch, batch_script(at, args).encode("utf-8", "surrogateescape"), mode=0o700)
-    log = os.path.join(at, "log").replace("%", "%%")
+    log = os.path.join(at, "log").replace("%", "%%")  # sbatch puts the job's number in place of `%j`.
     ours = [f"--output={log}", "--open-mode=append", "--export=ALL", f"--chdir={job['root']}"]
     number = slurm.submit(_name(at), [*args["slurm"], *ours], batch, environment)
     try:
@@ -66,7 +73,7 @@ def launch(at: str, args: dict[str, Any], environment: dict[str, str], job: dict
 
 
 def search(at: str) -> str | None:
-    """The number of a job that was handed to sbatch and whose number nobody noted: who did that was killed meanwhile.
+    """The number of a job that was submitted by a process which was killed before it could note the number.
 
     It is noted now. Empty where Slurm knows no such job, or the folder is of a job that Slurm does not start; None
     where Slurm does not answer.
@@ -74,7 +81,7 @@ def search(at: str) -> str | None:
     if not os.path.isfile(os.path.join(at, BATCH)) or os.path.lexists(os.path.join(at, "end.json")):
         return ""
     if shutil.which("squeue") is None:
-        return ""  # A folder that somebody made up, or a cluster that has no Slurm any more.
+        return ""  # A forged folder, or a cluster that has no Slurm any more.
     when, number = _searched.get(at, (0.0, None))
     if when and time.monotonic() - when < POLL:
         return number
@@ -92,14 +99,14 @@ def search(at: str) -> str | None:
 
 
 def _name(at: str) -> str:
-    """What Slurm calls the job whose folder is `at`. By this it is told from any other that a number may name."""
+    """What Slurm calls the job whose folder is `at`."""
     return f"uky-{os.path.basename(at)}"
 
 
 def batch_script(at: str, args: dict[str, Any]) -> str:
-    """What Slurm runs on the first node: the lines of `setup`, then the program that runs the job.
+    """The script for sbatch, which runs on the first node: the lines of `setup`, then the program that runs the job.
 
-    What the lines of `setup` set is overruled by the host's own variables and interpreter, as it is for other hosts.
+    The variables of `env` and the interpreter in `python` overrule what `setup` sets, as for jobs without Slurm.
     """
     python = args.get("python") or "python3"
     lines = ["#!/bin/bash"]
@@ -113,7 +120,10 @@ def batch_script(at: str, args: dict[str, Any]) -> str:
 
 
 def look(at: str, number: str, *, fresh: bool = False) -> slurm.Queue:
-    """What Slurm says of the job, or said last; `away` is its own sentence where it does not answer."""
+    """What Slurm says of the job, or said last. Where it does not answer, `away` is the reason.
+
+    An answer may be `POLL` seconds old, unless `fresh`.
+    """
     kept = _kept(at, number)
     if kept is not None:
         return kept
@@ -123,7 +133,7 @@ def look(at: str, number: str, *, fresh: bool = False) -> slurm.Queue:
     try:
         queue = slurm.ask(number)
         if queue.get("name") != _name(at):
-            queue = {"id": number}  # A folder that somebody made up, or a number that was given anew.
+            queue = {"id": number}  # A forged folder, or a number that Slurm has given to another job.
     except slurm.AwayError as error:
         queue = {"id": number, "away": str(error)}
     _asked[at] = (time.monotonic(), queue)
@@ -136,6 +146,7 @@ def look(at: str, number: str, *, fresh: bool = False) -> slurm.Queue:
 
 
 def _kept(at: str, number: str) -> slurm.Queue | None:
+    """What `queue.json` keeps of a job that is over."""
     try:
         found = parse_json(files.read_text(os.path.join(at, KEPT), files.SETTINGS_BYTES))
     except (OSError, ValueError, RecursionError):
@@ -145,11 +156,11 @@ def _kept(at: str, number: str) -> slurm.Queue | None:
 
 
 def state_of(at: str, job: dict[str, Any], end: dict[str, Any] | None, *, stopped: bool, alive: bool) -> dict[str, Any]:
-    """`state` of the job, `queue`, and `end` of one that ended without noting it.
+    """`state` of the job and `queue`; also `end`, where that of `end.json` does not count, or where there is none.
 
-    An end with exit code 0 counts at once. Any other may be Slurm's doing, which starts a job again that it preempted:
-    SIGTERM reaches the job before the program that runs it, and a training that handles it exits with a code of its
-    own. `alive`: whether the job has given a sign of life of late.
+    `end` is that of `end.json`. With exit code 0 it counts at once. Any other may be Slurm's doing, which starts a job
+    again that it has preempted: its SIGTERM reaches the training, which may handle it and exit with a code of its own.
+    So Slurm decides then. `alive`: whether the job has given a sign of life of late.
     """
     number = job["slurm"]
     if end is not None and ("no_gpu" in end or (end["code"] == 0 and not end.get("told"))):
@@ -177,7 +188,7 @@ def state_of(at: str, job: dict[str, Any], end: dict[str, Any] | None, *, stoppe
 
 
 def _end(at: str, job: dict[str, Any], code: int) -> dict[str, Any]:
-    """The end of a job that could not note it: its log grew last then."""
+    """The end of a job that could not note it, taken for the time when its log last grew."""
     try:
         ended = os.stat(os.path.join(at, "log")).st_mtime
     except OSError:
@@ -187,7 +198,7 @@ def _end(at: str, job: dict[str, Any], code: int) -> dict[str, Any]:
 
 
 def stop(request: Request, at: str, number: str, grace: float) -> None:
-    """Cancel the job and wait for its end. Raises Refusal of kind `slurm`."""
+    """Cancel the job and wait for its end. Raises Refusal of kind `slurm` where it does not end."""
     if not look(at, number, fresh=True).get("state"):
         raise Refusal("slurm", phrase("Slurm knows no job {number} of this tree", number=number))
     write_whole(os.path.join(at, "stop.json"), {"asked": time.time(), "by": processes.user_of(os.getpid())})

@@ -1,6 +1,9 @@
 """Runs one job and writes down how it ended. A program of its own: it is copied into the job's folder.
 
-The job writes its log by itself: where this program dies, the job goes on, and only its ending is not written down.
+The job writes to its log directly, so where this program is killed the job goes on, and only its end is not noted.
+
+A job that fills the disk with its log still gets its end noted: the space for `end.json` is set aside before it starts,
+as a file `end.json.reserved` of blanks that is overwritten and renamed.
 """
 
 from __future__ import annotations
@@ -16,25 +19,25 @@ from importlib.util import module_from_spec, spec_from_loader
 from typing import Callable
 
 SAMPLE = 0.2
-"""Seconds between looks at the job and at the size of its log."""
+"""Seconds between two looks at the job and at the size of its log. A guess."""
 SPARSE = 3600.0
-"""Seconds after which the size of the log is noted every `SPARSE_STEP` seconds only."""
 SPARSE_STEP = 5.0
-"""Seconds: for the first hour each phase counts, later only steps do."""
+"""After `SPARSE` seconds the size of the log is noted every `SPARSE_STEP` seconds only. A guess: phases change within
+the first hour; later on only steps matter, and one takes longer than that."""
 PULSE = 10.0
 """Seconds between signs of life: the time of change of `times`. `folder.SILENT` allows for twelve of them."""
 RESERVE = 4096
-"""Bytes that are set aside, a block of the disk: for the ending, which has some hundred; for what the start adds."""
+"""Bytes that are set aside, one block of most disks: the end has some hundred, and so has what the start adds to
+`job.json`."""
 PATIENCE = 3600.0
-"""Seconds for which the ending is tried to be written where the disk is full: somebody may make room."""
-
+"""Seconds for which writing the end is tried where the disk fails or is full. A guess: somebody may make room."""
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _AT_END = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def start_of(pid: int) -> int | None:
-    """When a process began, in ticks since the machine was started; None where it is gone. A zombie is gone."""
+    """When a process began, in ticks since the machine's start; None where it is gone or a zombie."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as stream:
             fields = stream.read().rpartition(b")")[2].split()
@@ -54,7 +57,9 @@ def write_whole(path: str, values: object) -> None:
 
 
 def set_aside(path: str, size: int) -> None:
-    """Take the space for a file before the job can fill the disk with its log; what an earlier start set aside goes."""
+    """Take the space for a file before the job can fill the disk with its log. What an earlier start has set aside is
+    removed.
+    """
     if os.path.lexists(f"{path}.reserved"):
         os.unlink(f"{path}.reserved")
     with os.fdopen(os.open(f"{path}.reserved", _NEW, 0o600), "wb") as stream:
@@ -73,6 +78,12 @@ def write_reserved(path: str, values: object) -> None:
 
 
 def main(folder: str) -> None:
+    """Read the order from standard input: `argv`, `cwd`, `env`, `job` (the values of `job.json`) and `key`; start the
+    job, and answer with JSON on standard output: `started`, or `error` and `file`. Then watch the job to its end.
+
+    The process that the agent has started ends at once, so that the job does not depend on the agent or the terminal.
+    Signals to this program are ignored: it ends with the job.
+    """
     order = json.load(sys.stdin)
     if os.fork():
         os._exit(0)
@@ -86,7 +97,7 @@ def main(folder: str) -> None:
     log = os.open(os.path.join(folder, "log"), _AT_END & ~os.O_NONBLOCK, 0o600)
     os.dup2(nothing, 0)
     os.dup2(nothing, 1)
-    # Before the job: what is there by now is none of its, and it may make its first socket within milliseconds.
+    # Before the job is started: what is there now is not its own, and it may make its first socket within milliseconds.
     trace = tracer(folder, order["env"], bytes.fromhex(order.get("key", "")))
     facts = order["job"]
     job = None
@@ -109,14 +120,14 @@ def main(folder: str) -> None:
         write_reserved(os.path.join(folder, "job.json"), facts)
     except OSError as error:
         if job is not None:
-            os.killpg(job.pid, signal.SIGKILL)  # It would run on, and nobody would know of it.
+            os.killpg(job.pid, signal.SIGKILL)  # A job without `job.json` would run unknown to everybody.
         answer.write(json.dumps({"error": error.strerror or str(error), "file": error.filename}))
         answer.close()
         os._exit(1)
     answer.write(json.dumps({"started": begun}))
     answer.close()
     os.dup2(nothing, 2)
-    order = {}
+    order = {}  # It holds secrets, and a job may run for weeks.
     code = watch(folder, job.pid, clock, trace)
     seconds = time.monotonic() - clock
     write_end(folder, {"code": code, "ended": begun + seconds, "seconds": seconds})
@@ -124,17 +135,20 @@ def main(folder: str) -> None:
 
 
 def adopt_orphans() -> None:
-    """Become the parent of what the job leaves behind, so that its processes can be recognised by their ancestry."""
+    """Become the parent of processes whose own parent has ended, so that ancestry still shows whose they are."""
     try:
         import ctypes
 
-        ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
+        ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
     except (ImportError, OSError, AttributeError):
         pass
 
 
 def tracer(folder: str, environment: dict[str, str], key: bytes) -> Callable[[float], None]:
-    """What notes what the job makes elsewhere: a program beside this one. Without it the job goes on as well."""
+    """A function that notes what the job makes outside of its folder, by `traces` beside this file.
+
+    It is called now and then with the job's age. Whatever fails in it, the job goes on.
+    """
     try:
         loader = SourceFileLoader("traces", os.path.join(folder, "traces.py"))
         module = module_from_spec(spec_from_loader("traces", loader))  # type: ignore[arg-type]
@@ -153,7 +167,10 @@ def tracer(folder: str, environment: dict[str, str], key: bytes) -> Callable[[fl
 
 
 def watch(folder: str, job: int, clock: float, trace: Callable[[float], None]) -> int:
-    """Wait for the job, noting meanwhile how long its log is. Its exit code, negative for a signal."""
+    """Wait for the job to end, and note the size of its log meanwhile. Returns its exit code, negative for a signal.
+
+    `clock` is the monotonic time of its start. Orphans that were adopted are waited for as well.
+    """
     log, times = os.path.join(folder, "log"), os.path.join(folder, "times")
     noted, noted_at, pulse = -1, 0.0, 0.0
     while True:
@@ -179,7 +196,7 @@ def watch(folder: str, job: int, clock: float, trace: Callable[[float], None]) -
 
 
 def write_end(folder: str, end: dict[str, object]) -> None:
-    """Write the ending into space that was set aside at the start; where that fails, try on for a while."""
+    """Write `end.json` into the space that was set aside for it; where that fails, try again for `PATIENCE` seconds."""
     deadline = time.monotonic() + PATIENCE
     while True:
         try:

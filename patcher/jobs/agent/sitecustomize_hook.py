@@ -1,7 +1,10 @@
 """The hook in a job's Python processes: on a signal that nothing else uses, each writes its stacks into a file.
 
-This file is put, as `sitecustomize.py`, into a folder of its own that comes first in the job's PYTHONPATH. Any Python
-may load it: it does nothing where its variable is not set, and loads the `sitecustomize` that there is beside it.
+This file is copied, as `sitecustomize.py`, into a folder of its own that comes first in the job's PYTHONPATH; Python
+imports a module of that name at its start. Then it also runs the `sitecustomize` that it hides, if there is one.
+
+Any Python may load it, of any version from 3.8 on, and a failure here would stop every program of the job: so it does
+nothing where its variable is not set, and ignores all errors. It imports as little as possible for the same reason.
 """
 
 from __future__ import annotations
@@ -11,14 +14,19 @@ if TYPE_CHECKING:
     from typing import Any
 
 VARIABLE = "UKY_PATCH_STACKS"
+"""Holds the folder for the files with stacks: `HOST.PID.START`, one for each process."""
 RANK_VARIABLES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "WG_PREFIX")
-"""Variables that the file begins with: others may not be allowed to read them from the process."""
+"""Variables with which the file begins: whoever reads it may not be allowed to read them from /proc."""
 SIGNAL = 47
-"""A real-time signal: nothing in Python, torch, Ray or vLLM uses one. What does not catch it must never be sent it."""
+"""A real-time signal, of which Python, torch, Ray and vLLM use none. It ends a process that does not catch it, so the
+file for a process has to be there before the signal is sent."""
 
 
 def install() -> None:
-    """Register the dump for this process, and again for each that is forked from it."""
+    """Have this process, and each that is forked from it, write its stacks on `SIGNAL`.
+
+    The file gets its name when the signal is caught, and is removed when the process ends.
+    """
     import os
 
     folder = os.environ.get(VARIABLE)
@@ -58,7 +66,7 @@ def install() -> None:
 
 
 def chain(own: str) -> None:
-    """Load the `sitecustomize` that would have been loaded without this one."""
+    """Load the `sitecustomize` that would have been loaded without the folder `own` in the search path."""
     import importlib.machinery
     import importlib.util
     import os

@@ -1,7 +1,7 @@
-"""Start a job that outlives the connection, unless something of somebody's is running already.
+"""The verb `job_start`: start a job that outlives the connection, unless another job or a busy GPU is in the way.
 
-On a host it gets the environment that its user has after logging in, as a shell of `ssh host` would; on the user's own
-machine that of the command.
+On a host the job gets the environment that its user has after logging in, as in a shell of `ssh host`; on the user's
+own machine it gets that of the command.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from patcher.jobs.agent import accelerators, folder, processes, queued
 from patcher.jobs.agent.sitecustomize_hook import VARIABLE
 from patcher.messages import Message, Refusal, phrase, why
 from patcher.remote.agent import place, variables
+from patcher.remote.agent.environs import decode_environ
 from patcher.remote.agent.setup import set_up
 from patcher.worktree import files
 from patcher.worktree.json_text import parse_json
@@ -31,15 +32,19 @@ if TYPE_CHECKING:
     from patcher.remote.agent.serving import Request
 
 LOGIN_SECONDS = 10.0
-"""How long the user's login files may take. A guess: they may lie on a network disk."""
+"""Seconds that the user's login files may take. A guess: they may lie on a network disk."""
 _OF_CONNECTION = (
     *("SSH_CLIENT", "SSH_CONNECTION", "SSH_TTY", "SSH_AUTH_SOCK", "SHLVL", "OLDPWD", "PWD", "_", "TMUX", "TMUX_PANE"),
 )
-"""What belongs to a connection and not to a job."""
+"""Variables that belong to a connection or a terminal, and not to a job."""
 
 
 def login_environment() -> tuple[dict[str, str], str]:
-    """The variables, and the shell that they come from; empty where it gave none, and the connection's are taken."""
+    """The variables of a login shell of this user, and that shell's path.
+
+    Where the shell gives none, or not in time, the variables are the connection's and the path is empty. A `fence`
+    before and behind them tells them from what the login files print.
+    """
     try:
         shell = pwd.getpwuid(os.getuid()).pw_shell or "/bin/sh"
     except KeyError:  # A user that the system does not know, as in a container.
@@ -69,17 +74,18 @@ def login_environment() -> tuple[dict[str, str], str]:
     parts = message.split(fence.encode())
     if len(parts) != 3 or b"PATH=" not in parts[1]:
         return connection_environment(), ""
-    pairs = (item.partition(b"=") for item in parts[1].split(b"\0") if b"=" in item)
-    return _clean({os.fsdecode(name): os.fsdecode(value) for name, _, value in pairs}), shell
+    return _clean(decode_environ(parts[1])), shell
 
 
 def connection_environment() -> dict[str, str]:
-    """The variables that this program itself was started with, less the connection's own."""
+    """The variables of this program, without those of the connection."""
     return _clean(dict(os.environ))
 
 
 def with_interpreter(environment: dict[str, str], python: str | None) -> dict[str, str]:
-    """The same with the interpreter to train with first in PATH, and its environment named as activating it would."""
+    """`environment` as if the environment of the interpreter `python` were activated: it comes first in PATH, and
+    VIRTUAL_ENV or CONDA_PREFIX names its folder.
+    """
     if not python:
         return environment
     folder = os.path.dirname(python)
@@ -101,17 +107,19 @@ def _clean(environment: dict[str, str]) -> dict[str, str]:
 
 
 BEGIN = 30.0
-"""Seconds that the program that runs the job may take to say that it has begun. A guess: a network disk is slow."""
+"""Seconds that the program which runs the job may take to report its start. A guess: a network disk is slow."""
 
 
 def start(request: Request) -> dict[str, Any]:
-    """Start `script` with `arguments` as a job; the body is JSON of the variables that are secret.
+    """Start `script`, a path below the tree's root, with `arguments` as a job. Answers what `folder.look` does.
 
-    `env` are the others, `python` the interpreter to train with, `here` whether it is the user's own machine, whose
-    environment is then taken as it is, `host` what the user calls it, `setup` lines that run before (see `set_up`).
-    With `share` nothing that runs is in the way; with `force` the script is started though it trains and there is no
-    GPU. `slurm` are options of sbatch: the job is then handed to Slurm, and its GPUs are looked for on the node.
-    Answers what `look` does.
+    The body is JSON of the job's secret variables, `env` are its other ones. `python` is the interpreter to train with;
+    `here` tells whether this is the user's own machine, `host` what the user calls it; `setup` are lines that run
+    before (see `set_up`). `profile`, `steps` and `facts` are only noted. With `slurm`, options of sbatch, the job is
+    submitted to Slurm, and GPUs are looked for on the compute node.
+
+    Raises Refusal of kind `busy` where a job of the tree or a process on a GPU is in the way, unless `share`; `no-gpu`
+    where the script trains and no GPU is visible, unless `force`; `script`, `setup`, `slurm`, `unwritable`.
     """
     args = request.args
     if "begun" not in request.kept:
@@ -151,7 +159,7 @@ def start(request: Request) -> dict[str, Any]:
         "variables": variables.shown(environment),
         "others": len(environment) - len(variables.shown(environment)),
     }
-    at = _make(root, name, job, script, queued.programs() if in_queue else ())
+    at = _make(root, name, job, script, queued.PROGRAMS if in_queue else ())
     if in_queue:
         _submit(at, args, dict(environment, **secrets), job, script)
         return folder.look(at)
@@ -163,6 +171,7 @@ def start(request: Request) -> dict[str, Any]:
 
 
 def _script(root: str, script: str) -> str:
+    """The absolute path of the script. Raises Refusal where it is no file in the tree, once symlinks are resolved."""
     path = os.path.realpath(os.path.join(root, script))
     if os.path.isabs(script) or os.path.commonpath([path, os.path.realpath(root)]) != os.path.realpath(root):
         raise Refusal("script", phrase("{script} does not lie in the tree", script=script))
@@ -179,7 +188,7 @@ def _argv(script: str, python: str | None) -> list[str]:
 
 
 def _submit(at: str, args: dict[str, Any], environment: dict[str, str], job: dict[str, Any], script: str) -> None:
-    """Hand the job to Slurm; nothing is left where it is not taken."""
+    """Submit the job to Slurm. Its folder is removed where Slurm does not take it."""
     try:
         queued.launch(at, args, environment, job, script)
     except BaseException:
@@ -216,7 +225,7 @@ def _require_gpu(script: str, environment: dict[str, str]) -> None:
     try:
         text = files.read(script, files.SOURCE_BYTES, follow=True).decode("utf-8", "replace")
     except OSError:
-        return  # What is wrong with it is told when it is copied.
+        return  # The copy into the job's folder will raise the same error, and report it.
     cause = accelerators.why_no_gpu(text, environment, processes.gpus_in_use())
     if cause is not None:
         advice = "Start it on a machine with GPUs, or start it here all the same with --force."
@@ -224,6 +233,7 @@ def _require_gpu(script: str, environment: dict[str, str]) -> None:
 
 
 def _describe_user(gpu: dict[str, Any], process: dict[str, Any]) -> Message:
+    """Who holds a GPU, and how much of its memory."""
     holder = {"index": gpu["index"], "memory": f"{process['memory'] / (1 << 30):.1f}"}
     if process["pid"] is None:
         return phrase("GPU {index}: {memory} GiB are held by a process that is not visible here", **holder)
@@ -236,6 +246,7 @@ def _describe_user(gpu: dict[str, Any], process: dict[str, Any]) -> Message:
 
 
 def _make(root: str, name: str, job: dict[str, Any], script: str, more: tuple[str, ...] = ()) -> str:
+    """Make the job's folder with the programs and files that belong there, `more` programs too. Returns its path."""
     at = os.path.join(folder.jobs_folder(root), name)
     try:
         folder.make(root, name)
@@ -263,14 +274,21 @@ def _name() -> str:
 
 
 def _add_stacks_hook(environment: dict[str, str], at: str) -> None:
-    """Let every Python of the job be asked for its stacks, also where it may not be traced."""
+    """Have every Python process of the job load `sitecustomize_hook`, which writes its stacks on request.
+
+    That works where py-spy may not trace processes, as in most containers.
+    """
     environment[VARIABLE] = os.path.join(at, folder.STACKS)
     before = environment.get("PYTHONPATH")
     environment["PYTHONPATH"] = os.pathsep.join([os.path.join(at, folder.HOOK), *([before] if before else [])])
 
 
 def _launch(at: str, order: dict[str, Any]) -> None:
-    """Start the program that runs the job, and wait until it has."""
+    """Start the program that runs the job (`runner`), and wait until that has started the job.
+
+    `order` goes to its standard input, because it holds secrets. Raises Refusal of kind `unwritable`, and removes the
+    job's folder then.
+    """
     flags = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
     with os.fdopen(os.open(os.path.join(at, "log"), flags), "ab") as log:
         runner = subprocess.Popen(
@@ -302,7 +320,7 @@ def _launch(at: str, order: dict[str, Any]) -> None:
 
 
 def _show(at: str, name: str) -> None:
-    """Open a session of tmux, on a server of its own, that shows the log; where there is a tmux."""
+    """Open a session of tmux, on a server of its own, that shows the log; where tmux is installed."""
     program = shutil.which("tmux")
     if program is None:
         return
@@ -319,7 +337,7 @@ def _show(at: str, name: str) -> None:
 
 
 def _source(program: str) -> bytes:
-    """The text of a module, wherever it was loaded from."""
+    """The text of a module, also where the agent has loaded it from memory."""
     module = import_module(program)
     loader: Any = module.__spec__.loader if module.__spec__ else None
     return str(loader.get_source(module.__name__)).encode()

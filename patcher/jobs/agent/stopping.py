@@ -1,4 +1,8 @@
-"""Stop a job: its own processes, known by their start, session, ancestry and mark, never by a name."""
+"""The verb `job_stop`: end the processes of a job, which `processes.claims` knows by proof and never by their name.
+
+The job's session is told to end first, so that its driver can stop Ray and save; then what is left of its processes is
+told, and then killed. Between any two steps new processes may start, so they are gathered again each time.
+"""
 
 from __future__ import annotations
 
@@ -18,23 +22,27 @@ if TYPE_CHECKING:
     from patcher.remote.agent.serving import Request
 
 Targets = Dict[int, Process]
+"""Processes that are to end, by number; those that have ended stay in it."""
 GRACE = 20.0
-"""Seconds for which the job may end by itself after it was told to. A guess: Ray and vLLM tidy up after themselves."""
+"""Seconds for the job's session to end after SIGTERM. A guess: Ray and vLLM tidy up after themselves."""
 ALONE = 3.0
-"""Seconds that its other processes have once those of its session are gone: Ray's end with their driver. A guess."""
+"""Seconds for its other processes to end once the session has: Ray's end with their driver. A guess."""
 LATER = 5.0
-"""Seconds that they have once they were told to. Set by hand: the job had its own time before."""
+"""Seconds for these to end after SIGTERM. A guess: they had the time of the session before."""
 ROUNDS = 20
-"""How often what is left is killed: a process that starts another while it is killed is met in the next round."""
+"""How often what is left is killed. A guess: a process that starts another while it is killed is met in the next
+round."""
 NAP = 0.1
 """Seconds between two looks at what is left."""
 
 
 def stop(request: Request) -> dict[str, Any]:
-    """Stop the job `id`, or what an ended one has left behind.
+    """Stop the job `id`, or the processes that are left of one that has ended.
 
-    Answers what `look` does, with `was`: the state before; `stopped`: the processes that were stopped, each with how
-    (TERM, KILL); `left`: those that could not be.
+    They have `grace` seconds to end by themselves. Answers what `folder.look` does, with `was`: the state before;
+    `stopped`: the processes that were stopped, each with `how`, TERM or KILL; `left`: those that could not be.
+
+    Raises Refusal of kind `elsewhere` for a job that runs on another machine, `slurm` where Slurm does not cancel it.
     """
     at = folder.folder_of(place.root(request), request.args.get("id"))
     job = folder.look(at)
@@ -59,9 +67,10 @@ def stop(request: Request) -> dict[str, Any]:
 def end(
     request: Request, at: str, job: dict[str, Any], gather: Callable[[Targets], None], grace: float
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """End the processes that `gather` adds to its argument, and what they start meanwhile; the job first, if it runs.
+    """End the processes that `gather` adds to its argument, and what they start meanwhile; the job's session first.
 
-    Those that were ended, each with `how` (TERM, KILL), and those that could not be.
+    `at` is the job's folder. The event `stopping` lists the processes before any is ended. Returns those that were
+    ended, each with `how`, TERM or KILL; and those that could not be.
     """
     targets: Targets = {}
     _gather(gather, targets)
@@ -99,7 +108,7 @@ def end(
 
 
 def _gather(gather: Callable[[Targets], None], targets: Targets) -> None:
-    """Add the processes that are alive now; what was found before stays, though its ancestors are gone."""
+    """Add the processes that are there now, and what those found before have started, though they may have ended."""
     gather(targets)
     everything = processes.table()
     known = [process.pid for process in _alive(targets)]
@@ -113,7 +122,7 @@ def _alive(targets: Targets) -> list[Process]:
 
 
 def _wait(gather: Callable[[Targets], None], targets: Targets, seconds: float, session: int | None = None) -> None:
-    """Until all are gone, or those of the session that is named, or the time is over."""
+    """Wait until all have ended, or with `session` those of that session; for so many seconds at most."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         _gather(gather, targets)
@@ -123,7 +132,11 @@ def _wait(gather: Callable[[Targets], None], targets: Targets, seconds: float, s
 
 
 def _signal(process: Process, number: int) -> None:
-    """Signal this very process, also where its number is given to another one just now."""
+    """Signal this very process.
+
+    Its number may be given to another process between the check of its start and the signal. A descriptor of the
+    process rules that out; without pidfd (Python 3.8, kernels before 5.3) that short moment remains.
+    """
     try:
         held = os.pidfd_open(process.pid)
     except OSError as error:
@@ -154,7 +167,7 @@ def _signal_group(leader: int, number: int) -> None:
 
 
 def _await_end(at: str) -> None:
-    """Give the program that watches the job the time to note how it ended."""
+    """Wait up to 5 seconds for the program that watches the job to note its end."""
     for _ in range(50):
         if folder.look(at)["state"] not in folder.NOT_OVER:
             return

@@ -1,7 +1,7 @@
 """Notes what a job's processes make outside of its folder: sessions of Ray, shared memory, sockets.
 
-When all processes are gone nothing else tells whose these are. The file is copied into the job's folder and loaded from
-there by the program that watches the job, so it imports the standard library alone: a host has no `patcher` there.
+When all processes have ended, nothing else tells whose these are. The program that watches the job (`runner`) loads a
+copy of this file from the job's folder, so it imports the standard library alone.
 """
 
 from __future__ import annotations
@@ -18,37 +18,40 @@ from typing import Any, Tuple
 NOTE = "traces"
 """In a job's folder: one line of JSON for each thing: `kind`, `path`, `device`, `inode`, and the `pid` that had it."""
 EVERY = 1.0
-"""Seconds between looks for something new: one that lives shorter leaves nothing behind."""
+"""Seconds between two looks for something new. A guess: a process that lives shorter rarely leaves something."""
 PATIENCE = 30.0
-"""Seconds for which it is tried to find out whose a new thing is: it may be made before it is opened. A guess."""
+"""Seconds for which the holder of a new thing is searched: it may be made before it is opened. A guess."""
 SETTLED = 1 << 27
-"""Nanoseconds, about 0.13 s, for which a folder's time of change is not trusted: a file that comes in the same tick of
-the kernel's clock, up to 10 ms, does not change it."""
+"""Nanoseconds, about 0.13 s, for which a folder's time of change is not trusted: a second file that comes in the same
+tick of the kernel's clock, up to 10 ms, does not change it."""
 SHARED, SOCKETS = "/dev/shm", "/tmp"
 SEGMENT = re.compile(
     r"nccl-\w+|psm_\w+|torch_\d+_\d+_\d+|cuda\.shm\.[0-9a-f.]+|plasma\w*|__KMP_REGISTERED_LIB_\d+_\d+|sem\.mp-\w+"
 )
-"""What NCCL, Python, torch, CUDA, Ray and OpenMP call their shared memory."""
+"""Names that NCCL, Python, torch, CUDA, Ray and OpenMP give their shared memory: `nccl-X2b9Qe`, `psm_4f1c02aa`."""
 SOCKET = re.compile(
     r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
     r"|verl_vllm_zmq_\w+\.ipc|rl-colocate-zmq-[\w.-]+\.sock"
 )
-"""What vLLM and verl call their sockets."""
+"""Names that vLLM (a UUID) and verl give their sockets."""
 SESSION = re.compile(r"session_\d{4}-\d\d-\d\d_[\d_-]+")
+"""The name that Ray gives the folder of a session: `session_2026-11-23_00-58-44_123456_4711`."""
 _OPTION = re.compile(rb"--session[-_](?:dir|folder)=([^\0]+)")
 _IN_PATH = re.compile(rb"(/[^\0]*?/session_\d{4}-\d\d-\d\d_[\d_-]+)(?:/|\0|$)")
 _MOST = 64 << 20
-"""Characters of one file that are read: the maps of a process with very many libraries have 10 MB."""
+"""The most characters of one file that are read: /proc/PID/maps with very many libraries has 10 MB."""
 _HELD = re.compile(r"socket:\[(\d+)\]")
+"""Where a link in /proc/PID/fd leads that is a socket; the number is its inode."""
 
 Identity = Tuple[int, int]
 """Device and inode."""
 
 
 class Traces:
-    """Looks around now and then while a job runs. `watcher` is the process that all of the job descends from.
+    """Looks for new things while a job runs, and notes those that one of its processes holds.
 
-    `key` seals the notes: what somebody else writes into the file ties nothing to the job.
+    `folder` is the job's, `watcher` the process that all processes of the job descend from, `environment` the job's
+    variables. `key` seals the notes, so that a line which somebody else writes into the file counts for nothing.
     """
 
     def __init__(self, folder: str, watcher: int, environment: dict[str, str], key: bytes) -> None:
@@ -62,7 +65,7 @@ class Traces:
         self._at = 0.0
 
     def look(self, now: float) -> None:
-        """Note what is new and held by the job. `now`: seconds on any clock. Costs little where nothing is new."""
+        """Note what is new and held by the job. `now` is seconds on any clock. Costs little where nothing is new."""
         if now - self._at < EVERY:
             return
         self._at = now
@@ -89,7 +92,7 @@ class Traces:
                 del self._open[one]
 
     def _candidates(self) -> set[tuple[str, str, int, int]]:
-        """What there is of the kinds that are noted, where something has come or gone since the last look."""
+        """Things of the kinds that are noted, in folders where something has come or gone since the last look."""
         found = set()
         places = [(SHARED, "shm", SEGMENT), (SOCKETS, "socket", SOCKET)]
         for place, kind, pattern in [*places, *((ray, "session", SESSION) for ray in self._rays)]:
@@ -97,7 +100,7 @@ class Traces:
             if self._changed.get(place) == changed:
                 continue
             self._changed[place] = changed if time.time_ns() - changed > SETTLED else -1
-            for name in _names(place):
+            for name in names_in(place):
                 if pattern.fullmatch(name):
                     status = own(os.path.join(place, name), kind)
                     if status is not None:
@@ -106,7 +109,7 @@ class Traces:
 
 
 def own(path: str, kind: str) -> os.stat_result | None:
-    """What is at `path`, if it is of this kind and this user's; no link is followed."""
+    """The status of `path`, if it is of this kind and belongs to this user; no symlink is followed."""
     try:
         status = os.lstat(path)
     except OSError:
@@ -118,7 +121,7 @@ def own(path: str, kind: str) -> os.stat_result | None:
 def below(pid: int) -> list[int]:
     """The processes that descend from one."""
     parents: dict[int, list[int]] = {}
-    for name in _names("/proc"):
+    for name in names_in("/proc"):
         if name.isdigit():
             try:
                 with open(f"/proc/{name}/stat", "rb") as stream:
@@ -133,7 +136,9 @@ def below(pid: int) -> list[int]:
 
 
 def held_by(pids: list[int]) -> dict[Any, int]:
-    """What the processes hold, and one that does: files by device and inode, sockets by inode, sessions by path."""
+    """What the processes hold, each with one that holds it: files by device and inode, sockets by their inode, sessions
+    of Ray by path.
+    """
     found: dict[Any, int] = {}
     for pid in pids:
         session = session_of(pid)
@@ -144,7 +149,7 @@ def held_by(pids: list[int]) -> dict[Any, int]:
 
 
 def session_of(pid: int) -> str | None:
-    """The session's folder that a process of Ray was started for; None where it is none of Ray's."""
+    """The folder of the session that a process of Ray was started for, as its command line has it; None for others."""
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as stream:
             command = stream.read(1 << 17)
@@ -158,7 +163,7 @@ def open_in(pid: int) -> set[Any]:
     """Files that a process has open, by device and inode; sockets by their inode alone."""
     folder = f"/proc/{pid}/fd"
     found: set[Any] = set()
-    for name in _names(folder):
+    for name in names_in(folder):
         try:
             match = _HELD.fullmatch(os.readlink(os.path.join(folder, name)))
             status = os.stat(os.path.join(folder, name))
@@ -169,7 +174,10 @@ def open_in(pid: int) -> set[Any]:
 
 
 def mapped_in(pid: int) -> set[Identity]:
-    """Files that a process has mapped into its memory."""
+    """Files that a process has mapped into its memory, by device and inode.
+
+    A line of /proc/PID/maps is `7f1c…-7f1d… rw-s 00000000 00:19 1234  /dev/shm/psm_4f1c02aa`.
+    """
     found = set()
     for line in lines_of(f"/proc/{pid}/maps"):
         fields = line.split(None, 5)
@@ -180,7 +188,11 @@ def mapped_in(pid: int) -> set[Identity]:
 
 
 def sockets_by_path() -> dict[str, int]:
-    """The sockets that somebody has bound to a path in this network, with their inodes."""
+    """Sockets of this network namespace that listen at a path, with their inodes.
+
+    A line of /proc/net/unix is `ffff…: 00000002 00000000 00010000 0001 01 28061 /tmp/x.sock`; the fourth field is its
+    flags, of which 00010000 is listening.
+    """
     found: dict[str, int] = {}
     for line in lines_of("/proc/self/net/unix")[1:]:
         fields = line.split(None, 7)
@@ -190,21 +202,22 @@ def sockets_by_path() -> dict[str, int]:
 
 
 def seal(folder: str, note: dict[str, Any], key: bytes) -> str:
-    """What only who knows the key can write below a note: it binds it to the job and to this start of the machine."""
+    """The seal of a note, which takes the key: an HMAC over the note, the job's id and this start of the machine."""
     bound = [note[name] for name in ("kind", "path", "device", "inode", "pid")]
     text = json.dumps([os.path.basename(folder), *lines_of("/proc/sys/kernel/random/boot_id"), *bound])
     return hmac.new(key, text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
 
 
 def _changed(folder: str) -> int:
-    """When an entry last came or went, in nanoseconds."""
+    """When an entry of the folder last came or went, in nanoseconds; 0 where that is unknown."""
     try:
         return os.stat(folder).st_mtime_ns
     except OSError:
         return 0
 
 
-def _names(folder: str) -> list[str]:
+def names_in(folder: str) -> list[str]:
+    """The names in a folder; none where it cannot be read."""
     try:
         return os.listdir(folder)
     except OSError:
@@ -212,7 +225,7 @@ def _names(folder: str) -> list[str]:
 
 
 def lines_of(path: str) -> list[str]:
-    """The lines of a regular file; none of anything else, such as a pipe that nobody writes to."""
+    """The lines of a regular file; none of anything else, such as a pipe, at which a reader would wait."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
         with os.fdopen(fd, encoding="utf-8", errors="replace") as stream:

@@ -1,4 +1,6 @@
-"""Shows a job's log on a terminal until it has ended. A program of its own, for tmux; the job knows nothing of it."""
+"""Shows a job's log on a terminal until the job has ended. A program of its own, for tmux: it is copied into the job's
+folder, and the job does not depend on it.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +13,16 @@ import sys
 import time
 
 FIRST = 65536
-"""How much of a log that is there already is shown."""
+"""Bytes of a log that is there already that are shown, from its end."""
 _STEERING = re.compile(
     "\x1b(?!\\[[0-9;]*m)|[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]"
 )
-"""What steers a terminal, or turns text round; colours, and the bars that begin a line anew, are left."""
+"""Characters that control a terminal, or reverse the direction of text. Colours (`\\x1b[31m`) and `\\r`, with which a
+progress bar begins its line anew, are none of them."""
 
 
 def main(folder: str, socket: str) -> None:
+    """Show the log of the job in `folder`. After its end, end the tmux at `socket` once nobody is attached to it."""
     for name in ("SIGINT", "SIGQUIT", "SIGTSTP"):
         signal.signal(getattr(signal, name), lambda *_: None)
     out = sys.stdout.buffer
@@ -34,7 +38,7 @@ def main(folder: str, socket: str) -> None:
             piece = log.read(65536)
             if piece:
                 text = rest + decoder.decode(piece)
-                cut = re.search("\x1b(?:\\[[0-9;]{0,20})?$", text)
+                cut = re.search("\x1b(?:\\[[0-9;]{0,20})?$", text)  # The beginning of a colour: its end comes next.
                 rest = cut.group() if cut else ""
                 out.write(shown(text[: len(text) - len(rest)]).encode())
                 out.flush()
@@ -50,11 +54,12 @@ def main(folder: str, socket: str) -> None:
 
 
 def shown(text: str) -> str:
-    """The text with what steers a terminal written out."""
+    """The text with characters that control a terminal written out: `\\x1b]0;` for ESC, `]`, `0`, `;`."""
     return _STEERING.sub(lambda found: ascii(found.group())[1:-1], text)
 
 
 def attached(socket: str) -> bool:
+    """Whether anybody looks at the tmux at this socket."""
     done = subprocess.run(
         ["tmux", "-S", socket, "list-clients"], stdin=subprocess.DEVNULL, capture_output=True, check=False
     )

@@ -1,1 +1,1 @@
-"""Who writes a log on this machine. Part of the agent: standard library of Python 3.8 alone."""
+"""Which processes write a log on this machine. Part of the agent: standard library of Python 3.8 only."""

@@ -1,7 +1,7 @@
-"""Which processes hold a file open for writing, as /proc tells it.
+"""Which processes have a file open for writing, according to /proc.
 
-`/proc/PID/fd/3` is a link to what descriptor 3 of a process leads to, and `/proc/PID/fdinfo/3` has its flags. Those of
-another user's processes can be read by root alone, so such a writer is not found.
+`/proc/PID/fd/3` is a link to what descriptor 3 of a process is, and `/proc/PID/fdinfo/3` has its flags. Only root can
+read those of other users' processes, so a writer that belongs to another user is not found.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Iterable, Iterator
 
 
 def descriptors(pid: int) -> list[tuple[int, str]]:
-    """What a process has open: number and target, such as `pipe:[81]`. Empty where that cannot be read."""
+    """The open descriptors of a process: number and target, such as `pipe:[81]`. Empty where they cannot be read."""
     folder = f"/proc/{pid}/fd"
     found = []
     try:
@@ -27,7 +27,7 @@ def descriptors(pid: int) -> list[tuple[int, str]]:
 
 
 def is_open_for_writing(pid: int, number: int) -> bool:
-    """Whether a descriptor of a process is open for writing; false where it is closed by now."""
+    """Whether a descriptor of a process is open for writing; False if it has been closed meanwhile."""
     try:
         with open(f"/proc/{pid}/fdinfo/{number}", encoding="ascii") as stream:
             flags = next((line for line in stream if line.startswith("flags:")), "flags: 0")
@@ -37,7 +37,7 @@ def is_open_for_writing(pid: int, number: int) -> bool:
 
 
 def writers(file: os.stat_result, pids: Iterable[int]) -> Iterator[int]:
-    """Those of `pids` that have this file open for writing, by whatever name."""
+    """Those of `pids` that have this file open for writing, under any name."""
     for pid in pids:
         if any(_leads_to(pid, number, file) and is_open_for_writing(pid, number) for number, _ in descriptors(pid)):
             yield pid

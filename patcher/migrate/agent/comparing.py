@@ -1,26 +1,23 @@
-"""The tree as it is to be, against what is on this machine. Reads only, but for finishing what was interrupted."""
+"""Compare the payload of a migration with the tree on this machine; an interrupted commit is finished first."""
 
 from __future__ import annotations
 
 import os
 import stat
-from typing import TYPE_CHECKING, Any, Iterable
+from typing import TYPE_CHECKING, Any, Iterable, NamedTuple
 
 from patcher.messages import Refusal, phrase
 from patcher.remote.agent.place import root as root_of
-from patcher.worktree import disk, hashing, manifest, os_errors, path_guard, placement
+from patcher.worktree import disk, hashing, layout, manifest, os_errors, path_guard, placement
 from patcher.worktree.digest_cache import DigestCache
 from patcher.worktree.manifest import Entry, Manifest
 
 if TYPE_CHECKING:
     from patcher.remote.agent.serving import Request
 
-LEDGER = path_guard.FOLDER + "/ledger.json"
-ORIGINALS = path_guard.FOLDER + "/originals"
-
 
 class Difference:
-    """Paths below the root. See `patcher.migrate.transfer.Difference`; `absent`: not there in any form."""
+    """As `patcher.migrate.transfer.Difference`, and `absent`: those of `send` that do not exist here."""
 
     def __init__(self) -> None:
         self.send: list[str] = []
@@ -35,20 +32,23 @@ class Difference:
         return not (self.send or self.retire or self.modes)
 
 
-class Comparison:
-    """What `compare` was given and found, for `prepare` and `receive` on the same connection."""
+class Comparison(NamedTuple):
+    """What `compare` was given and has found, kept for `prepare` and `receive` on the same connection."""
 
-    def __init__(self, wanted: Manifest, last: Manifest | None, difference: Difference, number: int) -> None:
-        self.wanted = wanted
-        self.last = last
-        self.difference = difference
-        self.number = number
+    wanted: Manifest
+    """Of the payload."""
+    last: Manifest | None
+    """Of the last migration."""
+    difference: Difference
+    number: int
 
 
 def compare(request: Request) -> dict[str, Any]:
-    """Body: the payload's manifest, packed. Of the answer, `send` and `modes` are numbers in its sorted paths.
+    """Compare. The body is the payload's manifest, packed.
 
-    `pulled`: digests, by path, of what was edited here and taken over by the sender; that is not in `overwritten`.
+    `pulled`: the digests, by path, of edits made here that the sender has taken over; they do not count as overwritten.
+    The answer is `patcher.migrate.transfer.Difference`; `send` and `modes` are indices into the manifest's sorted
+    paths, which take less room than the paths.
     """
     root = root_of(request)
     wanted = manifest.unpack(request.body)
@@ -57,14 +57,14 @@ def compare(request: Request) -> dict[str, Any]:
     if locked:
         placement.recover(root)
     last = manifest.read(root)
-    cache = DigestCache(root, os.path.join(root, path_guard.DIGESTS))
+    cache = DigestCache(root, os.path.join(root, layout.DIGESTS))
     found = differ(root, wanted, last, known=cache)
     if locked and last is not None:
         cache.save()
     earlier = request.kept.get("comparison")
     comparison = request.kept["comparison"] = Comparison(wanted, last, found, earlier.number + 1 if earlier else 1)
     if locked and found.nothing:
-        _settle_down(root, None if _tells_the_same(last, wanted) else wanted)
+        _finish_without_transfer(root, None if _same_files(last, wanted) else wanted)
     number = {path: at for at, path in enumerate(sorted(wanted.files))}
     pulled = request.args.get("pulled", {})
     there, _ = hashing.digests(root, [path for path in found.overwritten if path in pulled])
@@ -75,13 +75,14 @@ def compare(request: Request) -> dict[str, Any]:
         "modes": [number[path] for path in found.modes],
         "retire": found.retire,
         "overwritten": [
-            path for path in found.overwritten if path not in known and not path.startswith(path_guard.FOLDER + "/")
+            path for path in found.overwritten if path not in known and not path.startswith(layout.FOLDER + "/")
         ],
         "same": found.same,
     }
 
 
 def _check(wanted: Manifest) -> None:
+    """Raise Refusal for a path that may not be sent, or that is a file and a folder."""
     folders = set()
     for path, entry in wanted.files.items():
         path_guard.check(path)
@@ -102,20 +103,21 @@ def differ(
     only: Iterable[str] | None = None,
     known: DigestCache | None = None,
 ) -> Difference:
-    """Compare by content. `only`: of what is wanted these paths alone. Raises Refusal for what is in the way.
+    """Compare by content. `last` is the manifest of the last migration, to tell what was changed since.
 
-    `known`: digests of files that have not changed since they were read; without it all are read.
+    `only`: compare only these paths of `wanted`. `known`: a cache of digests; without it all files are read. Raises
+    Refusal if something that this tool did not send is in the way.
     """
     before = last.files if last else {}
-    ground = path_guard.PathGuard(root)
+    guard = path_guard.PathGuard(root)
     found = Difference()
     look = _Look(root, before, known)
     obstacles: set[str] = set()
     folders: list[str] = []
     doubtful: list[str] = []
     for path in sorted(wanted.files if only is None else only):
-        obstacle = ground.obstacle(path)
-        there = disk.status(os.path.join(root, path)) if ground.has_folder(path) else None
+        obstacle = guard.obstacle(path)
+        there = disk.status(os.path.join(root, path)) if guard.has_folder(path) else None
         if obstacle:
             obstacles.add(obstacle)
         if there is None:
@@ -126,7 +128,7 @@ def differ(
             found.absent.add(path)
             folders.append(path)
         else:
-            look.at(path, there, wanted.files[path])
+            look.add(path, there, wanted.files[path])
             doubtful.append(path)
     look.read()
     keeps_modes = _keeps_modes(root)
@@ -147,9 +149,10 @@ def differ(
 
 
 class _Look:
-    """Files and links that are there; contents are read where size alone does not decide."""
+    """Compares files and symlinks here with manifest entries. A file is read only if it has the size of an entry."""
 
     def __init__(self, root: str, before: dict[str, Entry], known: DigestCache | None = None) -> None:
+        """`before`: the entries of the last manifest."""
         self._known = known
         self._root = root
         self._before = before
@@ -157,18 +160,20 @@ class _Look:
         self._unread: list[str] = []
         self._digests: dict[str, hashing.Digest] = {}
 
-    def at(self, path: str, there: os.stat_result, *entries: Entry | None) -> None:
+    def add(self, path: str, there: os.stat_result, wanted: Entry | None = None) -> None:
+        """Note a file for `read`. `there` is its status; it will be compared with `wanted` and the last manifest."""
         self._there[path] = there
-        sizes = [entry.size for entry in (*entries, self._before.get(path)) if entry is not None]
+        sizes = [entry.size for entry in (wanted, self._before.get(path)) if entry is not None]
         if stat.S_ISREG(there.st_mode) and there.st_size in sizes:
             self._unread.append(path)
 
     def read(self) -> None:
+        """Read the files noted."""
         known = self._known
         self._digests, _ = known.digests(self._unread) if known else hashing.digests(self._root, self._unread)
 
     def matches(self, path: str, entry: Entry | None) -> bool:
-        """Whether what is at `path` has the content, or as a link the target, of `entry`."""
+        """Whether the file at `path` has the content of `entry`, or the symlink its target."""
         if entry is None:
             return False
         if entry.link is not None:
@@ -178,23 +183,28 @@ class _Look:
         return digest is not None and digest.sha256 == entry.sha256
 
     def mode(self, path: str) -> int:
+        """The permission bits of the file at `path`."""
         return stat.S_IMODE(self._there[path].st_mode) & 0o777
 
 
 def _retire(root: str, wanted: Manifest, before: dict[str, Entry], found: Difference, obstacles: set[str]) -> None:
-    """What goes: files of the last manifest, what stands in the way of a folder, the records' notes of another time."""
-    ground = path_guard.PathGuard(root)
+    """Add to `found` the files that will be moved aside.
+
+    They are files of the last manifest that are not wanted any more, what is in the place of a folder, and the ledger
+    and pre-images of records that the payload does not have.
+    """
+    guard = path_guard.PathGuard(root)
     look = _Look(root, before)
     going: list[str] = []
     for path in sorted({path for path in before if path not in wanted.files} | obstacles | _notes(root, wanted)):
         try:
-            if ground.obstacle(path) or not ground.has_folder(path):
+            if guard.obstacle(path) or not guard.has_folder(path):
                 continue
         except Refusal:
             continue
         there = disk.status(os.path.join(root, path))
         if there is not None and not stat.S_ISDIR(there.st_mode):
-            look.at(path, there)
+            look.add(path, there)
             going.append(path)
     look.read()
     found.retire = going
@@ -202,14 +212,15 @@ def _retire(root: str, wanted: Manifest, before: dict[str, Entry], found: Differ
 
 
 def _notes(root: str, wanted: Manifest) -> set[str]:
-    """The ledger and pre-images that are there of records which the payload does not have."""
-    there = {ORIGINALS + "/" + path for path in disk.files_below(os.path.join(root, ORIGINALS))}
-    if disk.status(os.path.join(root, LEDGER)) is not None:
-        there.add(LEDGER)
+    """The ledger and pre-images here that the payload does not have."""
+    there = {layout.ORIGINALS + "/" + path for path in disk.files_below(os.path.join(root, layout.ORIGINALS))}
+    if disk.status(os.path.join(root, layout.LEDGER)) is not None:
+        there.add(layout.LEDGER)
     return {path for path in there if path not in wanted.files}
 
 
 def _refuse_foreign(root: str, folders: list[str], going: set[str]) -> None:
+    """Raise Refusal if a folder that must become a file has files in it that this tool did not send."""
     for folder in folders:
         for below in disk.files_below(os.path.join(root, folder)):
             path = folder + "/" + below
@@ -220,22 +231,25 @@ def _refuse_foreign(root: str, folders: list[str], going: set[str]) -> None:
 
 
 def _keeps_modes(root: str) -> bool:
-    """Whether the file system keeps permission bits: our own folder was made for its owner alone."""
-    ours = disk.status(os.path.join(root, path_guard.HOST))
+    """Whether the file system stores permission bits. Some (FAT, SMB) show the same bits for every file.
+
+    Our own folder was made with mode 0700: if it has other bits now, they are not stored.
+    """
+    ours = disk.status(os.path.join(root, layout.HOST))
     return ours is None or ours.st_uid != os.geteuid() or not stat.S_IMODE(ours.st_mode) & 0o077
 
 
-def _tells_the_same(last: Manifest | None, wanted: Manifest) -> bool:
+def _same_files(last: Manifest | None, wanted: Manifest) -> bool:
     """Whether both hold the same files of the same commit."""
     return last is not None and last._replace(tool="", time="") == wanted._replace(tool="", time="")
 
 
-def _settle_down(root: str, wanted: Manifest | None) -> None:
-    """All is there already: clear what came in for nothing, and write down whose the tree is."""
+def _finish_without_transfer(root: str, wanted: Manifest | None) -> None:
+    """The tree is as wanted already: remove what an interrupted transfer has left, and write a new manifest."""
     try:
         placement.discard(root)
         if wanted is not None:
-            disk.make_folders(os.path.join(root, path_guard.HOST), mode=0o700)
+            disk.make_folders(os.path.join(root, layout.HOST), mode=0o700)
             manifest.save(root, wanted)
     except OSError as error:
         raise os_errors.refusal(error, root, 0) from error

@@ -1,4 +1,4 @@
-"""What somebody did on this machine to the files that a migration brought, and which files are new beside them."""
+"""What was edited on this machine in the tree that a migration brought, and which files are new in it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from patcher.messages import Refusal, phrase, why
 from patcher.migrate.agent.comparing import differ
 from patcher.remote.agent.place import OURS
 from patcher.remote.agent.place import root as root_of
-from patcher.worktree import backup, disk, files, manifest, path_guard
+from patcher.worktree import disk, files, layout, manifest, path_guard
 from patcher.worktree.json_text import parse_json
 
 if TYPE_CHECKING:
@@ -18,18 +18,19 @@ if TYPE_CHECKING:
     from patcher.worktree.manifest import Manifest
 
 LARGEST = 8 << 20
-"""Bytes of a file up to which it is read for a diff."""
+"""The largest file, in bytes, that is read for a diff. A guess: it is sent and held in memory."""
 MOST_NEW = 2000
-"""New files that are listed."""
-_PASSED_OVER = (path_guard.FOLDER, backup.FOLDER, ".git", "__pycache__")
+"""The most new files that are listed. A guess: nobody reads more."""
+_SKIPPED = (layout.FOLDER, layout.KEPT, ".git", "__pycache__")
 _RENDERED = OURS + "/rendered.json"
 
 
 def list_edits(request: Request) -> dict[str, Any]:
     """Compare the tree with the manifest of the last migration. Reads only.
 
-    Answers `edits`: path, what became of it (see `Change` of `patcher.migrate.host_edits`) and the digest that was
-    sent; `new`: files beside those that were sent, and folders as `name/`; below `within`, files of such folders too.
+    Answers `edits`: path, change (see `Change` of `patcher.migrate.host_edits`) and the digest that was sent; `new`:
+    files in folders of sent files, new folders as `name/`, and the files in those that `within` names; `more`: the
+    number of further new files; `commit`: the commit that was sent.
     """
     root = root_of(request)
     sent = manifest.read(root)
@@ -39,7 +40,7 @@ def list_edits(request: Request) -> dict[str, Any]:
     found = differ(root, sent, sent)
     edits = []
     for path in found.send:
-        if not path.startswith(path_guard.FOLDER + "/"):
+        if not path.startswith(layout.FOLDER + "/"):
             how = "gone" if path in found.absent else _how(os.path.join(root, path), sent.files[path].link is not None)
             edits.append([path, how, sent.files[path].sha256])
     new = sorted(_new(root, sent, request.args.get("within", [])))
@@ -47,6 +48,7 @@ def list_edits(request: Request) -> dict[str, Any]:
 
 
 def _how(place: str, was_link: bool) -> str:
+    """The kind of change of a file that exists and is not as it was sent."""
     there = os.lstat(place)
     if was_link or not stat.S_ISREG(there.st_mode):
         return "link"
@@ -54,7 +56,7 @@ def _how(place: str, was_link: bool) -> str:
 
 
 def _new(root: str, sent: Manifest, within: list[str]) -> Iterator[str]:
-    """What is in the folders of what was sent, and was neither sent nor rendered."""
+    """What is in the folders of sent files and was neither sent nor rendered."""
     known = {*sent.files, *_rendered(root)}
     folders = {""}
     for path in sent.files:
@@ -62,12 +64,12 @@ def _new(root: str, sent: Manifest, within: list[str]) -> Iterator[str]:
             path = os.path.dirname(path)
             folders.add(path)
     for folder in sorted(folders):
-        if folder.split("/")[0] in _PASSED_OVER or not _is_plain(root, folder):
+        if folder.split("/")[0] in _SKIPPED or not _is_plain(root, folder):
             continue
         for name in disk.names(os.path.join(root, folder)):
             path = folder + "/" + name if folder else name
             there = disk.status(os.path.join(root, path))
-            if there is None or path in known or path in folders or name in _PASSED_OVER:
+            if there is None or path in known or path in folders or name in _SKIPPED:
                 continue
             if stat.S_ISREG(there.st_mode) and not name.endswith(".pyc"):
                 yield path
@@ -79,12 +81,13 @@ def _new(root: str, sent: Manifest, within: list[str]) -> Iterator[str]:
 
 
 def _is_plain(root: str, folder: str) -> bool:
-    """Whether it is a folder of the tree itself: a link may lead to somebody's data."""
+    """Whether it is a real folder of the tree. A symlink may lead to a data set with a million files."""
     place = os.path.join(root, folder) if folder else root
     return os.path.realpath(place) == place and os.path.isdir(place)
 
 
 def _rendered(root: str) -> list[str]:
+    """The paths of the files that were written from templates: `git_ignore.py` and run scripts."""
     try:
         found = parse_json(files.read(os.path.join(root, _RENDERED), files.SOURCE_BYTES))
     except (OSError, ValueError):
@@ -93,13 +96,16 @@ def _rendered(root: str) -> list[str]:
 
 
 def read_files(request: Request) -> dict[str, Any]:
-    """The files of `paths`, one after another in the body; answers their `sizes`, -1 for one that cannot be read."""
+    """The bytes of the files `paths`, one after another in the body of the answer.
+
+    Answers their `sizes`, -1 for a file that is missing, too large or no regular file.
+    """
     root = root_of(request)
-    ground = path_guard.PathGuard(root)
+    guard = path_guard.PathGuard(root)
     sizes, contents = [], []
     for path in request.args["paths"]:
         path_guard.check(path)
-        content = _content(root, path) if ground.has_folder(path) else None
+        content = _content(root, path) if guard.has_folder(path) else None
         sizes.append(-1 if content is None else len(content))
         contents.append(content or b"")
     request.reply_body = b"".join(contents)

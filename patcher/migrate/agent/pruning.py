@@ -1,4 +1,4 @@
-"""What has piled up in the tree on this machine: kept copies, and the folders of jobs that have ended."""
+"""Kept copies and folders of ended jobs in the tree on this machine: listed, and removed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Iterator
 from patcher.jobs.agent import folder
 from patcher.messages import why
 from patcher.remote.agent.place import root as root_of
-from patcher.worktree import backup, disk
+from patcher.worktree import disk, layout
 
 if TYPE_CHECKING:
     from patcher.remote.agent.serving import Request
@@ -18,15 +18,15 @@ _OVER = ("ended", "stopped", "lost")
 
 
 def list_stored(request: Request) -> dict[str, Any]:
-    """Answers `items`, newest first: kind (`kept` or `job`), name, size in bytes, and seconds since 1970 of its time.
+    """Answers `items`, newest first: kind (`kept` or `job`), name, size in bytes, time in seconds since 1970.
 
-    A job that is at work, or that another machine sharing the disk has started and not ended, is not listed.
+    A job that runs is not listed, nor one that another machine with the same disk has started and that has no end yet.
     """
     return {"items": sorted(_stored(root_of(request)), key=lambda one: (one["time"], one["name"]), reverse=True)}
 
 
 def _stored(root: str) -> Iterator[dict[str, Any]]:
-    base = os.path.join(root, backup.FOLDER)
+    base = os.path.join(root, layout.KEPT)
     for name in disk.names(base):
         if name != ".gitignore":
             yield _item("kept", base, name)
@@ -47,9 +47,9 @@ def _item(kind: str, base: str, name: str) -> dict[str, Any]:
 
 
 def remove_stored(request: Request) -> dict[str, Any]:
-    """Remove the listed items of `names`, [kind, name] each, as far as they still may go.
+    """Remove the items `names`, each [kind, name]. Those that `list_stored` would not list now are skipped.
 
-    Answers `done`, and `left` with the reason of each that could not be removed.
+    Answers `done`, and `left` with the reason for each that could not be removed.
     """
     root = root_of(request)
     may_go = {(one["kind"], one["name"]) for one in _stored(root)}
@@ -57,12 +57,12 @@ def remove_stored(request: Request) -> dict[str, Any]:
     for kind, name in request.args["names"]:
         if (kind, name) not in may_go:
             continue
-        base = os.path.join(root, backup.FOLDER) if kind == "kept" else folder.jobs_folder(root)
+        base = os.path.join(root, layout.KEPT) if kind == "kept" else folder.jobs_folder(root)
         try:
             disk.remove_all(os.path.join(base, name))
             done.append([kind, name])
         except OSError as error:
             left.append({"kind": kind, "name": name, "why": why(error)})
-    if disk.names(os.path.join(root, backup.FOLDER)) == [".gitignore"]:
-        disk.remove_all(os.path.join(root, backup.FOLDER))
+    if disk.names(os.path.join(root, layout.KEPT)) == [".gitignore"]:
+        disk.remove_all(os.path.join(root, layout.KEPT))
     return {"done": done, "left": left}

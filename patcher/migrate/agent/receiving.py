@@ -1,4 +1,4 @@
-"""Take in what the comparison found missing: make room, unpack, check each file, and only then change the tree."""
+"""Receive the files that the comparison found missing: collect them, check each, and only then change the tree."""
 
 from __future__ import annotations
 
@@ -17,35 +17,38 @@ from patcher.migrate.agent import comparing
 from patcher.migrate.agent.comparing import Comparison
 from patcher.remote.agent.frames import MOST_BODY
 from patcher.remote.agent.place import root as root_of
-from patcher.worktree import disk, hashing, os_errors, path_guard, placement
+from patcher.worktree import disk, hashing, layout, os_errors, placement
+from patcher.worktree.ledger import folders_above
 
 if TYPE_CHECKING:
     from patcher.remote.agent.serving import Request
 
 _BLOCK = 4096
-"""Bytes that a file is rounded up to when room is counted: the block of most file systems."""
+"""Bytes that a file's size is rounded up to when the space is counted: the block size of most file systems."""
 _PATIENCE = 10.0
-"""Seconds that another command on the host may hold the tree. A guess: an apply takes two."""
+"""Seconds to wait for another command on this machine that holds the tree's lock. A guess: an apply takes two."""
 _SHOWN = 5
-"""Paths that an error names."""
+"""The most paths that an error names."""
 
 
 def prepare(request: Request) -> dict[str, Any]:
-    """Make the folder for what comes in. Answers which files are whole there already, and what rsync there is.
+    """Make the folder in which files are collected.
 
-    `seconds` is the time that this took here, so that the line's own can be computed.
+    Answers the paths that rsync needs; `waiting`: which files have arrived whole before, as indices into the manifest's
+    sorted paths; `basis`: whether the tree has older versions of some; `rsync`: its version, if asked for; `seconds`:
+    how long this took, so that the sender can compute the round trip.
     """
     began = time.monotonic()
     root, comparison = root_of(request), _comparison(request)
     files = [path for path in comparison.difference.send if comparison.wanted.files[path].link is None]
-    incoming = os.path.join(root, path_guard.INCOMING)
+    incoming = os.path.join(root, layout.INCOMING)
     try:
         waiting = _waiting(incoming, files, comparison)
-        _want_room(root, comparison, [path for path in files if path not in waiting])
-        disk.make_folders(os.path.join(root, path_guard.HOST), mode=0o700)
+        _require_room(root, comparison, [path for path in files if path not in waiting])
+        disk.make_folders(os.path.join(root, layout.HOST), mode=0o700)
         disk.make_folders(incoming)
-        disk.make_folders(os.path.join(root, path_guard.PARTIAL))
-        ignore = os.path.join(root, path_guard.FOLDER, ".gitignore")
+        disk.make_folders(os.path.join(root, layout.PARTIAL))
+        ignore = os.path.join(root, layout.FOLDER, ".gitignore")
         if disk.status(ignore) is None:
             disk.create(ignore, b"*\n")
     except OSError as error:
@@ -54,7 +57,7 @@ def prepare(request: Request) -> dict[str, Any]:
     return {
         "root": root,
         "incoming": incoming,
-        "partial": os.path.join(root, path_guard.PARTIAL),
+        "partial": os.path.join(root, layout.PARTIAL),
         "waiting": sorted(number[path] for path in waiting),
         "basis": any(path not in comparison.difference.absent for path in files),
         "rsync": installed_rsync() if request.args.get("rsync") else None,
@@ -63,7 +66,7 @@ def prepare(request: Request) -> dict[str, Any]:
 
 
 def unpack(request: Request) -> dict[str, Any]:
-    """Body: a tar archive of files, or of pieces of them whose header says where they begin."""
+    """Unpack a tar archive, the body, into the folder. A piece of a file has its offset in the header UKY.offset."""
     import tarfile
 
     root, comparison = root_of(request), _comparison(request)
@@ -75,7 +78,7 @@ def unpack(request: Request) -> dict[str, Any]:
                 if member.name not in awaited or not member.isreg():
                     raise Refusal("path", phrase("{path}: refused", path=ascii(member.name)))
                 content = archive.extractfile(member)
-                place = os.path.join(root, path_guard.INCOMING, member.name)
+                place = os.path.join(root, layout.INCOMING, member.name)
                 disk.make_folders(os.path.dirname(place))
                 offset = int(member.pax_headers.get("UKY.offset", "0"))
                 disk.append(place, offset, content.read() if content else b"")
@@ -94,16 +97,20 @@ def _unpacked(packed: bytes) -> bytes:
 
 
 def discard(request: Request) -> dict[str, Any]:
-    """Clear what came in, because rsync found the disk full, or the quota used up. Refuses, and says so."""
+    """Remove what has arrived, as rsync found the disk full or the `quota` used up. Always raises Refusal."""
     number = errno.EDQUOT if request.args.get("quota") else errno.ENOSPC
     raise _refused(OSError(number, os.strerror(number)), root_of(request), _comparison(request))
 
 
 def receive(request: Request) -> dict[str, Any]:
-    """Check what came in and put it into the tree. Answers what was moved aside, and where to."""
+    """Check the files that have arrived and put them into the tree.
+
+    Answers `moved`, the paths of files that were moved aside, and `aside`, the folder that they were moved to. The tree
+    is compared again first, as somebody may have edited it during the transfer.
+    """
     root, comparison = root_of(request), _comparison(request)
     try:
-        disk.make_folders(os.path.join(root, path_guard.HOST), mode=0o700)
+        disk.make_folders(os.path.join(root, layout.HOST), mode=0o700)
         with placement.locked(root, wait=_PATIENCE):
             placement.recover(root)
             return _receive(request, root, comparison)
@@ -121,7 +128,7 @@ def _receive(request: Request, root: str, comparison: Comparison) -> dict[str, A
     bad = _mismatches(root, sent, comparison)
     if bad:
         for path in bad:
-            disk.remove(os.path.join(root, path_guard.INCOMING, path))
+            disk.remove(os.path.join(root, layout.INCOMING, path))
         request.emit(mismatch=bad)
         paths = ", ".join(ascii(path) for path in bad[:_SHOWN]) + (", …" if len(bad) > _SHOWN else "")
         advice = phrase("Run the command again: it sends these files anew.")
@@ -132,9 +139,11 @@ def _receive(request: Request, root: str, comparison: Comparison) -> dict[str, A
             advice,
         )
     away = sorted({*found.retire, *_unfinished_apply(root)})
-    _want_rights(root, put, away)
+    _require_rights(root, put, away)
     for path in put:
         _finish_incoming(root, path, comparison, copied=path in set(found.modes))
+    if os.geteuid() == 0:
+        _give_folders(root, put)
     gone = set(away)
     keep = [path for path in found.overwritten if path not in gone]
     kept = placement.commit(root, put, keep, away, comparison.wanted)
@@ -142,6 +151,7 @@ def _receive(request: Request, root: str, comparison: Comparison) -> dict[str, A
 
 
 def _comparison(request: Request) -> Comparison:
+    """The comparison that the request is about. Raises Refusal if it was made on another connection."""
     comparison = request.kept.get("comparison")
     if comparison is None or comparison.number != request.args["comparison"]:
         raise Refusal("forgotten", phrase("the comparison was made on another connection"))
@@ -149,7 +159,7 @@ def _comparison(request: Request) -> Comparison:
 
 
 def _waiting(incoming: str, files: list[str], comparison: Comparison) -> set[str]:
-    """Which files are whole in the folder for what comes in. What belongs to another transfer is removed."""
+    """Which files have arrived whole already. Files of another transfer are removed."""
     awaited, there = set(files), []
     for path in list(disk.files_below(incoming)):
         if path in awaited:
@@ -161,15 +171,19 @@ def _waiting(incoming: str, files: list[str], comparison: Comparison) -> set[str
 
 
 def _mismatches(root: str, paths: list[str], comparison: Comparison) -> list[str]:
-    digests, _ = hashing.digests(os.path.join(root, path_guard.INCOMING), paths)
+    """The paths whose file has not arrived, or with another digest."""
+    digests, _ = hashing.digests(os.path.join(root, layout.INCOMING), paths)
     wanted = comparison.wanted.files
     return [path for path in paths if path not in digests or digests[path].sha256 != wanted[path].sha256]
 
 
 def _finish_incoming(root: str, path: str, comparison: Comparison, *, copied: bool) -> None:
-    """Have the incoming file as it is to be, but for its place: links made, permission bits and owner set."""
+    """Make the file in the folder ready for its rename: permission bits and owner set, symlinks made.
+
+    `copied`: only its permission bits differ, so nothing was sent; it is a copy of the tree's file.
+    """
     entry = comparison.wanted.files[path]
-    incoming, place = os.path.join(root, path_guard.INCOMING, path), os.path.join(root, path)
+    incoming, place = os.path.join(root, layout.INCOMING, path), os.path.join(root, path)
     if copied or entry.link is not None:
         disk.make_folders(os.path.dirname(incoming))
     if copied:
@@ -184,15 +198,23 @@ def _finish_incoming(root: str, path: str, comparison: Comparison, *, copied: bo
             disk.give(incoming, like.st_uid, like.st_gid)
 
 
+def _give_folders(root: str, put: list[str]) -> None:
+    """Give the folders that have arrived to the owner of the tree: new ones are put there as a whole. For root only."""
+    owner = os.stat(root)
+    for folder in {folder for path in put for folder in folders_above(path)}:
+        disk.give(os.path.join(root, layout.INCOMING, folder), owner.st_uid, owner.st_gid)
+
+
 def _unfinished_apply(root: str) -> list[str]:
-    """What an `apply` that was killed there has left: its journal speaks of files that are replaced now."""
-    own = os.path.join(root, path_guard.FOLDER)
-    found = [path_guard.FOLDER + "/staged/" + path for path in disk.files_below(os.path.join(own, "staged"))]
-    return found + [path_guard.FOLDER + "/journal.json"] * (disk.status(os.path.join(own, "journal.json")) is not None)
+    """The journal and staged files of an apply that was killed here: they are about files that are replaced now."""
+    found = [layout.STAGED + "/" + path for path in disk.files_below(os.path.join(root, layout.STAGED))]
+    if disk.status(os.path.join(root, layout.JOURNAL)) is not None:
+        found.append(layout.JOURNAL)
+    return found
 
 
-def _want_rights(root: str, put: list[str], away: list[str]) -> None:
-    """Raise PermissionError for a folder whose entries this user may not change."""
+def _require_rights(root: str, put: list[str], away: list[str]) -> None:
+    """Raise PermissionError for a folder in which this user may not make or remove files."""
     for folder in sorted({os.path.dirname(path) for path in put + away}):
         place = os.path.join(root, folder)
         if os.path.isdir(place) and not os.access(place, os.W_OK | os.X_OK):
@@ -200,10 +222,11 @@ def _want_rights(root: str, put: list[str], away: list[str]) -> None:
 
 
 def _needed(comparison: Comparison, paths: list[str]) -> int:
+    """The bytes that these files need on the disk, with some for the journal and folders."""
     return sum(-(-comparison.wanted.files[path].size // _BLOCK) * _BLOCK for path in paths) + 64 * _BLOCK
 
 
-def _want_room(root: str, comparison: Comparison, paths: list[str]) -> None:
+def _require_room(root: str, comparison: Comparison, paths: list[str]) -> None:
     room = disk.free_bytes(root)
     needed = _needed(comparison, paths)
     if room is not None and room < needed:
@@ -211,7 +234,7 @@ def _want_room(root: str, comparison: Comparison, paths: list[str]) -> None:
 
 
 def _refused(error: OSError, root: str, comparison: Comparison) -> Refusal:
-    """A full disk is given back the room of what came in."""
+    """The refusal for an error. If the disk is full, what has arrived is removed first, to free its space."""
     if os_errors.kind(error) in os_errors.FULL:
         try:
             placement.discard(root)
@@ -221,7 +244,7 @@ def _refused(error: OSError, root: str, comparison: Comparison) -> Refusal:
 
 
 def installed_rsync() -> str | None:
-    """Its version; None where there is none that says what it is."""
+    """The version of rsync on this machine; None if there is none, or it does not tell."""
     program = shutil.which("rsync")
     if program is None:
         return None

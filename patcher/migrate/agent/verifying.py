@@ -1,4 +1,4 @@
-"""Is the tree here the one that was sent? Hashes, marked lines, the ledger; reads only."""
+"""Check that the tree on this machine is the one that was sent: hashes, marked lines, the ledger. Reads only."""
 
 from __future__ import annotations
 
@@ -8,22 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 from patcher.messages import Message, phrase, why
 from patcher.remote.agent.place import root as root_of
-from patcher.worktree import files, hashing, manifest, path_guard
+from patcher.worktree import files, hashing, layout, manifest
 from patcher.worktree.digest_cache import DigestCache
 from patcher.worktree.json_text import parse_json
 
 if TYPE_CHECKING:
     from patcher.remote.agent.serving import Request
 
-_LEDGER = os.path.join(".uky-patch", "ledger.json")
-
 
 def verify(request: Request) -> dict[str, Any]:
-    """Read every file of the manifest in the body again, and count the lines with the mark `word` in those of `marked`.
+    """Read every file of the manifest, the body, and count the lines that are marked with `word` in the files `marked`.
 
-    With `stamps` files that have not changed since they were read are not read again.
-    Answers `wrong`: why, by path; `marks`: lines by record, by path; `ledger`: the records that it names, None where
-    it is not there, or what is wrong with it.
+    With `stamps`, files whose size and times are as when they were last read are not read again. Answers `wrong`: the
+    reason by path; `marks`: the marked lines by record, by path; `ledger`: the ids of its records, None if there is no
+    ledger, or a message if it cannot be read.
     """
     root = root_of(request)
     wanted = manifest.unpack(request.body).files
@@ -37,7 +35,7 @@ def verify(request: Request) -> dict[str, Any]:
 
 def _wrong(root: str, wanted: dict[str, manifest.Entry], *, stamps: bool) -> dict[str, Message]:
     paths = [path for path, entry in wanted.items() if entry.link is None]
-    known = DigestCache(root, os.path.join(root, path_guard.DIGESTS))
+    known = DigestCache(root, os.path.join(root, layout.DIGESTS))
     found, failed = known.digests(paths) if stamps else hashing.digests(root, paths)
     wrong = {path: _missing(error) for path, error in failed.items()}
     for path, entry in wanted.items():
@@ -72,7 +70,7 @@ def _marks(root: str, path: str, word: str) -> dict[str, int]:
 
 def _ledger(root: str) -> Any:
     try:
-        return sorted(parse_json(files.read(os.path.join(root, _LEDGER), files.SOURCE_BYTES))["records"])
+        return sorted(parse_json(files.read(os.path.join(root, layout.LEDGER), files.SOURCE_BYTES))["records"])
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -82,7 +80,7 @@ def _ledger(root: str) -> Any:
 
 
 def marked_lines(text: str, word: str) -> dict[str, int]:
-    """How many lines carry each record's mark: `# WORD[record]`, or `# WORD[one, two]` for both."""
+    """How many lines each record has marked: with `# WORD[record]`, or `# WORD[one, two]` for both."""
     pattern = re.compile(rf"#[ \t]*{re.escape(word)}\[([^\]\r\n]*)\]", re.IGNORECASE)
     found: dict[str, int] = {}
     for line in text.splitlines():

@@ -1,4 +1,8 @@
-"""Environment variables that say where things are: of this process, and of a login of this user."""
+"""Environment variables that say where programs and libraries are: those of this process and of a login shell.
+
+The agent is started by ssh without a terminal, so what the user's `~/.bash_profile` or `~/.zprofile` adds to PATH is
+missing here. The login shell is asked for it once.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ from patcher.messages import Message, phrase
 from patcher.remote.agent.facts import UnknownFact, run
 
 SECONDS = 1.2
+"""Seconds that a login shell may take. A guess: the survey is to end within a few seconds, also on a slow home."""
 WANTED = (
     "PATH",
     "VIRTUAL_ENV",
@@ -24,6 +29,7 @@ WANTED = (
 )
 """No other variable is looked at: they may be secrets."""
 _SHELLS = ("bash", "zsh", "sh", "dash", "ksh", "fish")
+"""Shells that take `-l -c`. For any other one, such as /usr/sbin/nologin or a menu, /bin/sh is asked instead."""
 
 
 def own() -> dict[str, str]:
@@ -41,8 +47,20 @@ def login() -> dict[str, str]:
     return parse_environ(run([shell, "-l", "-c", "env -0"], SECONDS).out)
 
 
+def decode_environ(block: bytes, errors: str = "surrogateescape") -> dict[str, str]:
+    """All variables of a block `NAME=value\\0NAME=value\\0`, as `env -0` prints it and /proc/PID/environ holds it.
+
+    `errors` says what becomes of bytes that are no UTF-8; by default they survive as they do in `os.environ`.
+    """
+    pairs = (entry.decode("utf-8", errors).partition("=") for entry in block.split(b"\0") if b"=" in entry)
+    return {name: value for name, _, value in pairs}
+
+
 def parse_environ(text: str) -> dict[str, str]:
-    """Of `env -0`; what the shell's start-up files print before it is not taken for a variable."""
+    """The wanted variables in what a login shell printed for `env -0`. Raises UnknownFact where there is none.
+
+    Start-up files may print a greeting before it: of `Welcome\\nPATH=/bin` the part after the last newline counts.
+    """
     pairs = (entry.rpartition("\n")[2].partition("=") if "=" in entry else ("", "", "") for entry in text.split("\0"))
     found = {name: value for name, _, value in pairs if name in WANTED}
     if not found:
@@ -51,7 +69,10 @@ def parse_environ(text: str) -> dict[str, str]:
 
 
 class Login:
-    """The variables of a login shell, asked for once, when they first matter. Nothing where they cannot be known."""
+    """The wanted variables of a login shell; empty where they cannot be known.
+
+    Several facts need them at the same time, each in its own thread. The shell is started by the first that calls.
+    """
 
     def __init__(self) -> None:
         self._asking = threading.Lock()
@@ -70,11 +91,11 @@ class Login:
 
 
 def search(*paths: str) -> str:
-    """PATHs one after another, without what depends on the folder that one stands in."""
+    """A PATH of several, without relative entries: in `.:/usr/bin` the `.` would start programs of any folder."""
     entries = [part for path in paths for part in path.split(os.pathsep)]
     return os.pathsep.join(part for part in entries if part.startswith("/"))
 
 
 def both(session: Mapping[str, str], login_shell: Mapping[str, str]) -> dict[str, str]:
-    """This process's variables, and those that only a login has."""
+    """Both merged; where both have a variable, this process's value counts."""
     return {**login_shell, **session}

@@ -1,8 +1,12 @@
-"""Facts about this machine: found all at once, each within a limit of its own, or reported as missing."""
+"""Find several facts about this machine at the same time, each with its own time limit.
+
+What cannot be found, or not in time, is reported as missing with the reason: a survey must not hang on a dead mount.
+"""
 
 from __future__ import annotations
 
 import os
+import pwd
 import queue
 import signal
 import subprocess
@@ -14,18 +18,18 @@ from typing import Any, NamedTuple
 from patcher.messages import Message, phrase, why
 
 _DYING = 0.3
-"""Seconds that a killed program gets to be gone."""
+"""Seconds that a program may take to be gone after SIGKILL. A guess: one that hangs in the kernel takes forever."""
 
 
 class Fact(NamedTuple):
-    """A way to find something out, and the seconds that it may take."""
+    """A function that finds something out, and the seconds that it may take. It raises UnknownFact or OSError."""
 
     find: Callable[[], Any]
     seconds: float
 
 
 class UnknownFact(Exception):  # noqa: N818
-    """Something cannot be known here, and why."""
+    """Something cannot be found out on this machine; `reason` says why."""
 
     def __init__(self, reason: Message) -> None:
         super().__init__(reason["template"])
@@ -43,7 +47,8 @@ class Output(NamedTuple):
 def gather(facts: Mapping[str, Fact]) -> tuple[dict[str, Any], dict[str, Message]]:
     """What was found, by name, and why the rest was not. Never takes longer than the largest limit.
 
-    A fact that hangs (a dead mount) is left behind in its thread, which ends with the process.
+    A fact that hangs, say on a dead mount, is left behind in its thread, which ends with the process. Any other
+    exception than UnknownFact and OSError is a bug, and is raised here.
     """
     answers: queue.Queue[Any] = queue.Queue()
     begun = time.monotonic()
@@ -63,7 +68,7 @@ def gather(facts: Mapping[str, Fact]) -> tuple[dict[str, Any], dict[str, Message
         if bug is not None:
             raise bug
         if open_until.pop(name, None) is None:
-            continue
+            continue  # Its time was over before: it has been reported as missing.
         if reason is None:
             found[name] = value
         else:
@@ -82,10 +87,18 @@ def _find(name: str, find: Callable[[], Any], answers: Any) -> None:
         answers.put((name, None, None, bug))
 
 
-def run(command: list[str], seconds: float, variables: Mapping[str, str] | None = None) -> Output:
-    """Run a program that only looks, with some variables more.
+def user_name(number: int) -> str:
+    """The name of a user; the number itself where this machine has no name for it, as in a container."""
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return str(number)
 
-    Raises UnknownFact where it is not there or does not end in time.
+
+def run(command: list[str], seconds: float, variables: Mapping[str, str] | None = None) -> Output:
+    """Run a program that only reads, with `variables` added to the environment, and in English (`LC_ALL=C`).
+
+    Raises UnknownFact where it is not there or does not end within `seconds`.
     """
     try:
         process = subprocess.Popen(
@@ -108,7 +121,7 @@ def run(command: list[str], seconds: float, variables: Mapping[str, str] | None 
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kill it and what it has started. One that hangs in the kernel cannot be killed, and is left alone."""
+    """Kill a program and what it has started. One that hangs in the kernel cannot be killed, and is left alone."""
     for stream in (process.stdout, process.stderr):
         if stream is not None:
             stream.close()

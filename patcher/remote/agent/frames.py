@@ -1,4 +1,8 @@
-"""Messages on a pair of byte streams: one line of JSON, then as many bytes as its `body` says."""
+"""The frames of the agent's protocol: one line of JSON, then as many bytes as its key `body` says.
+
+`{"id": 7, "result": {}, "body": 3}\\nabc` is a message with a body of three bytes. `patcher.remote.channel` describes
+which messages there are. Both ends use this module.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +15,18 @@ GREETING = b"uky-patch agent 1 "
 """What the agent sends first, with the nonce that it was given; a login shell may have printed something before it."""
 
 MOST_LINE = 64 << 20
-"""Bytes of a message without its body; the manifest of 50,000 files has 10 MB."""
+"""The most bytes of a message without its body; the manifest of a tree of 50,000 files has 10 MB."""
 MOST_BODY = 1 << 30
-"""Bytes of a body. What is larger is sent in pieces."""
+"""The most bytes of a body. What is larger is sent in pieces."""
 
 Message = Dict[str, Any]
 
 
 def head(message: Message, size: int) -> bytes:
-    """The line before a body of `size` bytes. Lone surrogates (file names that are no UTF-8) survive."""
+    """The line before a body of `size` bytes.
+
+    It is ASCII, so that lone surrogates survive: a file name that is no UTF-8 has them (`os.fsdecode(b"\\xff")`).
+    """
     return json.dumps(dict(message, body=size)).encode("ascii") + b"\n"
 
 
@@ -53,12 +60,14 @@ def read_all(content: bytes) -> list[tuple[Message, bytes]]:
 
 
 class Splitter:
-    """Messages out of bytes that come in pieces of any size."""
+    """Puts messages together from bytes that come in pieces of any size: `feed` each piece, then call `next`."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
         self._searched = 0
+        """Bytes of the buffer that are known to hold no newline: a long line is not searched again with each piece."""
         self._message: Message | None = None
+        """A message whose body has not come whole; `_size` is that of the body."""
         self._size = 0
 
     def feed(self, piece: bytes) -> None:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import os
 import platform
-import pwd
 import re
 import shutil
 from typing import Any, Iterable, Mapping
 
 from patcher.messages import Message, phrase
 from patcher.remote.agent.environs import search
-from patcher.remote.agent.facts import Output, UnknownFact, run
+from patcher.remote.agent.facts import Output, UnknownFact, run, user_name
 from patcher.worktree import files
 
 SECONDS = 6.0
 """nvidia-smi wakes up GPUs that nobody uses, one after another: seconds where the driver does not stay loaded."""
-_PLACES = ("/usr/bin", "/usr/local/nvidia/bin", "/usr/local/bin", "/usr/lib/wsl/lib", "/opt/nvidia/bin")
+_NVIDIA_SMI_FOLDERS = ("/usr/bin", "/usr/local/nvidia/bin", "/usr/local/bin", "/usr/lib/wsl/lib", "/opt/nvidia/bin")
+"""Folders to search beyond PATH: GKE mounts the driver at /usr/local/nvidia, WSL at /usr/lib/wsl."""
 _GPU_FIELDS = "index,uuid,name,memory.total,memory.used,utilization.gpu,mig.mode.current,driver_version"
 _APP_FIELDS = "gpu_uuid,pid,process_name,used_gpu_memory"
 _MIB = 1 << 20
@@ -25,20 +25,24 @@ _LDCONFIG_SECONDS = 1.0
 
 
 def gpus() -> list[dict[str, Any]]:
-    """Each GPU. Raises UnknownFact with nvidia-smi's own sentence where it has none to give."""
+    """Each GPU, as `parse_gpus` describes it. Raises UnknownFact with nvidia-smi's own sentence where it lists none."""
     return parse_gpus(_ask(f"--query-gpu={_GPU_FIELDS}"))
 
 
 def processes() -> list[dict[str, Any]]:
-    """Each process on a GPU, with its user where this machine knows the process."""
+    """Each process on a GPU, as `parse_processes` describes it, with its `user`: empty for one of another container."""
     found = parse_processes(_ask(f"--query-compute-apps={_APP_FIELDS}"))
     for process in found:
-        process["user"] = _user(process["pid"]) if process["name"] else ""
+        process["user"] = _user_of(process["pid"]) if process["name"] else ""
     return found
 
 
 def driver() -> dict[str, str | None]:
-    """The driver's version and the newest CUDA that it supports."""
+    """The driver's version, and the newest CUDA that it supports as `cuda`.
+
+    Where nvidia-smi fails, as after an update of the driver without a restart, the loaded kernel module tells the
+    version. Raises UnknownFact where that does not either.
+    """
     try:
         return parse_driver(run([_nvidia_smi()], SECONDS))
     except UnknownFact:
@@ -51,7 +55,10 @@ def driver() -> dict[str, str | None]:
 
 
 def parse_gpus(output: Output) -> list[dict[str, Any]]:
-    """Memory in bytes; None for what it does not tell (`[N/A]`, `[Insufficient Permissions]`)."""
+    """GPUs from lines such as `0, GPU-4b1c…, NVIDIA H200, 143771, 4, 0, Disabled, 580.65.06`.
+
+    Memory in bytes, use in percent; None for what is not told (`[N/A]`), and then the word in brackets as `odd`.
+    """
     found = []
     for line in output.out.splitlines():
         fields = [field.strip() for field in line.split(", ")]
@@ -78,7 +85,11 @@ def parse_gpus(output: Output) -> list[dict[str, Any]]:
 
 
 def parse_processes(output: Output) -> list[dict[str, Any]]:
-    """Process names may hold commas. A process of another container has no name here."""
+    """Processes from lines such as `GPU-4b1c…, 4711, /usr/bin/python3, 70210`. Memory in bytes; 0 where it is not told.
+
+    The name may hold `, `, so the fields before and behind it are taken off first. A process of another container has
+    `[Not Found]` or `-` for a name, which becomes empty.
+    """
     found = []
     for line in output.out.splitlines():
         uuid, _, rest = line.partition(", ")
@@ -95,7 +106,10 @@ def parse_processes(output: Output) -> list[dict[str, Any]]:
 
 
 def parse_driver(output: Output) -> dict[str, str | None]:
-    """From the head of the table that nvidia-smi prints."""
+    """From the head of the table that nvidia-smi prints: `| … Driver Version: 580.65.06   CUDA Version: 13.0 |`.
+
+    Newer ones write `CUDA UMD Version`.
+    """
     version = re.search(r"Driver Version\s*:\s*([\d.]+)", output.out, re.IGNORECASE)
     cuda = re.search(r"CUDA (?:UMD )?Version\s*:\s*([\d.]+)", output.out)
     if version is None:
@@ -104,7 +118,7 @@ def parse_driver(output: Output) -> dict[str, str | None]:
 
 
 def parse_kernel_module(text: str) -> str | None:
-    """The driver's version by /proc/driver/nvidia/version."""
+    """The driver's version in /proc/driver/nvidia/version: `NVRM version: NVIDIA UNIX … Module  580.65.06  Sun …`."""
     found = re.search(r"^NVRM version:.*?\s(\d+\.\d+(?:\.\d+)*)\s", text, re.MULTILINE)
     return found[1] if found else None
 
@@ -114,8 +128,8 @@ def _ask(query: str) -> Output:
 
 
 def _nvidia_smi() -> str:
-    places = search(os.environ.get("PATH", ""), *_PLACES)
-    found = shutil.which("nvidia-smi", path=places)
+    path = search(os.environ.get("PATH", ""), *_NVIDIA_SMI_FOLDERS)
+    found = shutil.which("nvidia-smi", path=path)
     if found is None:
         raise UnknownFact(phrase("there is no nvidia-smi"))
     return found
@@ -137,21 +151,18 @@ def _bytes(mebibytes: str) -> int | None:
     return number * _MIB if number is not None else None
 
 
-def _user(pid: int) -> str:
+def _user_of(pid: int) -> str:
     try:
-        uid = os.stat(f"/proc/{pid}").st_uid
+        return user_name(os.stat(f"/proc/{pid}").st_uid)
     except OSError:
         return ""
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return str(uid)
 
 
 def libcuda(environ: Mapping[str, str]) -> dict[str, Any]:
     """Where libcuda.so.1 lies, in the order in which a program would find it.
 
-    `places`: of the driver's own; `compat`: of the toolkit's forward compatibility; `stubs`: to link with alone.
+    `places`: the driver's own; `compat`: the toolkit's for forward compatibility with an older driver; `stubs`:
+    libraries to link with alone. CUDA fails in a program that finds a stub first.
     """
     arch = platform.machine()
     folders = [folder for folder in environ.get("LD_LIBRARY_PATH", "").split(":") if folder.startswith("/")]
@@ -171,7 +182,7 @@ def libcuda(environ: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _distinct(paths: Iterable[str]) -> list[str]:
-    """Each folder once, by the name that comes first: /lib is often /usr/lib."""
+    """One path for each real folder, by the name that comes first: /lib is often a link to /usr/lib."""
     found: dict[str, str] = {}
     for path in paths:
         found.setdefault(os.path.realpath(os.path.dirname(path)), os.path.normpath(path))
@@ -187,12 +198,15 @@ def _is_64_bit(path: str) -> bool:
 
 
 def is_stub(path: str) -> bool:
-    """Whether it is a library to link with that does nothing when it is loaded."""
+    """Whether a path is that of a stub: `/usr/local/cuda/lib64/stubs/libcuda.so`."""
     return "stubs" in path.split("/")
 
 
 def parse_ldconfig(text: str, arch: str) -> list[str]:
-    """The paths of `ldconfig -p` for programs of this architecture."""
+    """Paths for programs of this architecture, of lines such as `libcuda.so.1 (libc6,x86-64) => /usr/lib/libcuda.so.1`.
+
+    An architecture that has no word of its own there takes all.
+    """
     wanted = {"x86_64": "x86-64", "aarch64": "AArch64"}.get(arch, "")
     lines = re.findall(rf"^\s*{re.escape(_LIBCUDA)} \(([^)]*)\) => (\S.*)$", text, re.MULTILINE)
     return [path for kind, path in lines if wanted in kind]

@@ -1,4 +1,9 @@
-"""The Pythons of this machine, and which of them is the one to train with."""
+"""The Pythons of this machine, and which of them is the one to train with.
+
+Candidates come from several sources (an activated environment, the tree, the home, conda, PATH, …), which are looked at
+at the same time. An interpreter is started only for its own report on its packages; where somebody else may have put it
+there, it is read off its files instead (`_ANYBODYS`, and `in_tree` of `look`).
+"""
 
 from __future__ import annotations
 
@@ -17,13 +22,14 @@ from patcher.worktree import files
 from patcher.worktree.files import lies_in
 
 SECONDS = 2.5
-"""For all of the candidates from one source: a dead mount costs its own source alone."""
+"""Seconds for all candidates of one source: a dead mount costs its own source alone. A guess."""
 _ASK_SECONDS = 1.0
+"""Seconds that one interpreter may take to report on its packages. A guess."""
 _MOST = 40
-"""Candidates that are looked at from one source."""
+"""Candidates of one source that are looked at. A guess: `~/venvs/*` may hold hundreds, and time is short."""
 
 _ANYBODYS = ("/venv", "/opt", "/workspace")
-"""Places that others may have put something into: what is there is read off its files, and not started for that."""
+"""Sources that other users may have written to: an interpreter there is read off its files, and not started."""
 _CONDAS = ("miniconda3", "anaconda3", "miniforge3", "mambaforge", "micromamba", "miniconda", "anaconda")
 
 
@@ -36,15 +42,17 @@ class Candidate(NamedTuple):
 
 Source = Callable[[], Iterable[Candidate]]
 Login = Callable[[], Mapping[str, str]]
-"""The variables of a login shell, which take a moment."""
+"""Gives the variables of a login shell. The first call starts that shell (`environs.Login`)."""
 
 
 class Look(NamedTuple):
-    """The interpreters found, best first as far as they can train; and what was passed over, and why."""
+    """The interpreters that were found, each as `described` gives it."""
 
     chosen: dict[str, Any] | None
     others: list[dict[str, Any]]
+    """Those besides that have vllm or torch, the best first."""
     passed: list[Message]
+    """Sources that could not be looked at, and why."""
 
 
 def look(
@@ -79,7 +87,7 @@ def look(
 
 
 def sources(root: str | None, home: str, environ: Mapping[str, str], login: Login) -> dict[str, Source]:
-    """Where interpreters may be, in the order that decides between equals."""
+    """Where interpreters may be, by the source's name. Of two that are equally good the earlier source's is taken."""
 
     def folders(origin: str, *patterns: str) -> Source:
         return lambda: [Candidate(path, origin) for pattern in patterns for path in sorted(glob.glob(pattern))]
@@ -105,7 +113,10 @@ def sources(root: str | None, home: str, environ: Mapping[str, str], login: Logi
 
 
 def conda_environments(home: str, environ: Mapping[str, str], login: Login) -> list[str]:
-    """The prefixes that conda knows, and those in the usual places; base environments last."""
+    """Folders of conda environments: in the usual places, and those that conda has noted; base environments last.
+
+    conda notes each environment that it makes in `~/.conda/environments.txt`, wherever it lies.
+    """
     roots = [f"{home}/{name}" for name in _CONDAS] + [f"/opt/{name}" for name in ("conda", *_CONDAS)]
     for of in (environ, login()):
         if of.get("CONDA_EXE"):
@@ -124,7 +135,7 @@ def conda_environments(home: str, environ: Mapping[str, str], login: Login) -> l
 
 
 def inspect(candidate: Candidate, run: bool = True) -> dict[str, Any]:
-    """What is under one interpreter, which is only started for it where it may be `run`. Raises Unusable."""
+    """An interpreter as `described` gives it. It is started only where it may be `run`. Raises Unusable."""
     python = executable(Path(candidate.path))
     if not os.access(python, os.X_OK):
         raise Unusable(phrase("cannot use {path}", path=python), phrase("it is not there, or may not be run"))
@@ -132,7 +143,7 @@ def inspect(candidate: Candidate, run: bool = True) -> dict[str, Any]:
 
 
 def described(interpreter: Interpreter, origin: str) -> dict[str, Any]:
-    """An interpreter and its packages, as `patcher.remote.survey.Interpreter` has them."""
+    """An interpreter and its packages as values for JSON; `patcher.remote.survey.parse_interpreter` reads them."""
     packages, problems = packages_of(interpreter)
     return {
         "python": str(interpreter.python),
@@ -155,7 +166,10 @@ def described(interpreter: Interpreter, origin: str) -> dict[str, Any]:
 
 
 def _reader(source: Source, origin: str, inside: str | None, in_tree: str) -> Callable[[], list[dict[str, Any]]]:
-    """Inspect what there is. What lies `inside` of a tree is treated as `in_tree` says, but for what is activated."""
+    """A function that inspects the candidates of one source, without those that are no usable interpreter.
+
+    What lies in the folder `inside` is treated as `in_tree` says (see `look`), unless the user has activated it.
+    """
 
     def find() -> list[dict[str, Any]]:
         found = []
@@ -186,7 +200,11 @@ def _named(named: str, root: str | None, home: str, environ: Mapping[str, str], 
 
 
 def readings(named: str, root: str | None, home: str, environ: Mapping[str, str], login: Login) -> list[str]:
-    """What a name can mean, in order: a path, a conda environment, a folder in the tree or the home, a command."""
+    """Paths that the user's word for an interpreter can mean, in order of preference.
+
+    `~/env` and `/opt/env` are paths; `envs/train` lies in the tree or the home; `train` is a conda environment, else a
+    command in PATH, else a folder in the tree or the home.
+    """
     if named == "~" or named.startswith("~/"):
         return [home + named[1:]]
     if named.startswith("/"):
@@ -210,6 +228,7 @@ def _on_paths(environ: Mapping[str, str], login: Login) -> list[str]:
 
 
 def _identity(interpreter: Mapping[str, Any]) -> tuple[str, ...]:
+    """Equal for two names of one environment, as `bin/python` and `bin/python3`, which share site-packages."""
     return tuple(interpreter["site"]) or (interpreter["python"],)
 
 

@@ -1,4 +1,7 @@
-"""The folder that holds the tree on this machine: where it is, what is in it, and that nobody else is at work there."""
+"""The folder that holds the tree on this machine: where it is, what is in it, and the lock on it.
+
+The verb `begin` opens the folder, and comes first on each connection: other verbs get its path from `root`.
+"""
 
 from __future__ import annotations
 
@@ -22,18 +25,24 @@ OURS = os.path.join(".uky-patch", "host")
 JOBS = os.path.join(OURS, "jobs")
 """Below the tree's root: a folder for each job."""
 _INNER = ("incoming", "partial", "aside", "jobs", "working")
-"""Folders in it that are written to and cleared: a link in their place would lead that to somebody's files."""
+"""Folders in `OURS` that are written to and cleared. A symlink in place of one would make us clear other files."""
 _SHOWN = 8
+"""Names of what a folder holds that an answer lists. A guess: enough to recognise a folder by."""
 _PATIENCE = 100.0
-"""Seconds to wait for an agent that has lost its client: it ends what it is doing, and then itself."""
+"""Seconds to wait for the lock of an agent that has lost its client. It notices that after `serving.SILENCE` (45 s),
+and then finishes the request that it works on."""
 
 
 def begin(request: Request) -> dict[str, Any]:
     """Open the folder for the tree: `path` as the user gave it, or `name` in the home.
 
     With a `purpose` it is made if it is missing and locked for as long as the connection lasts; without, nothing is
-    written. `run`, `who` and `machine` go into the lock's note; `over` are runs that are known to have ended.
-    Answers what `patcher.remote.survey.TreeFolder` holds.
+    written. `run` (the connection's name), `who`, `machine` and `client` go into the lock's note, which others are
+    shown; `over` are names of connections that are known to have ended, whose lock is waited for. Answers what
+    `patcher.remote.survey.TreeFolder` holds.
+
+    Raises Refusal of kind `path` where the path can hold no tree, `locked` where somebody else has the lock (an event
+    `owner` with its note comes before), `unwritable` and `unlockable`.
     """
     args = request.args
     root = resolved(args.get("path"), args.get("name") or "")
@@ -54,7 +63,7 @@ def root(request: Request) -> str:
 
 
 def look(root: str) -> dict[str, Any]:
-    """What is at `root` now. Reads only."""
+    """What is at `root` now, as `patcher.remote.survey.TreeFolder` holds it. Reads only."""
     exists = os.path.isdir(root)
     names = sorted(os.listdir(root)) if exists else []
     manifest = os.path.isfile(os.path.join(root, OURS, "manifest.json"))
@@ -71,8 +80,8 @@ def look(root: str) -> dict[str, Any]:
     }
 
 
-class Begun:
-    """A folder that is made and locked. Closing it lets go, and removes what was made in vain."""
+class LockedFolder:
+    """The tree's folder, made if it was missing, and locked. `made` are the folders that were made for it."""
 
     def __init__(self, root: str, made: list[str], lock: Lock) -> None:
         self.root = root
@@ -80,6 +89,7 @@ class Begun:
         self._lock = lock
 
     def close(self) -> None:
+        """Release the lock, and remove the folders that were made and into which nothing has come."""
         ours = os.path.join(self.root, OURS)
         try:
             if ours in self._made and os.listdir(ours) == [os.path.basename(self._lock.path)]:
@@ -90,7 +100,7 @@ class Begun:
         _remove(self._made)
 
 
-def _open(request: Request, root: str) -> Begun:
+def _open(request: Request, root: str) -> LockedFolder:
     made: list[str] = []
     args = request.args
     note = {name: args.get(name, "") for name in ("who", "machine", "purpose", "run", "client")}
@@ -107,7 +117,7 @@ def _open(request: Request, root: str) -> Begun:
     except BaseException:
         _remove(made)
         raise
-    return Begun(root, made, lock)
+    return LockedFolder(root, made, lock)
 
 
 def _lock(root: str, made: list[str], note: Note, over: Iterable[str]) -> Lock:
@@ -121,7 +131,7 @@ def _lock(root: str, made: list[str], note: Note, over: Iterable[str]) -> Lock:
             _want_no_link(root, os.path.join(ours, inner))
         try:
             return _take(os.path.join(ours, "lock"), note, over)
-        except FileNotFoundError:  # One that ended just now has removed what it had made in vain.
+        except FileNotFoundError:  # Another agent that ended just now has removed the folders that it had made.
             if not again:
                 raise
     raise AssertionError
@@ -147,7 +157,10 @@ def _want_no_link(root: str, folder: str) -> None:
 
 
 def _make(folder: str, made: list[str], mode: int = 0o777) -> None:
-    """Make `folder` and what it lies in; what is new is added to `made`, outermost first."""
+    """Make `folder` and what it lies in; what is new is added to `made`, outermost first.
+
+    A `mode` other than the usual one is also given to a folder of this user that was there before.
+    """
     if not os.path.isdir(folder):
         _make(os.path.dirname(folder), made)
         try:

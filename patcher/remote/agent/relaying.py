@@ -2,12 +2,16 @@
 
 srun starts it, on the tree that is open here: that lies on storage which all nodes share. Its events and its answer are
 passed on as they are.
+
+srun does not read its input before it has a node, and prints `srun: job 7 queued and waiting for resources` meanwhile.
+So writing must not block, and Slurm is asked why the job waits.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import select
 import selectors
 import subprocess
 import tempfile
@@ -23,14 +27,14 @@ if TYPE_CHECKING:
     from patcher.remote.agent.serving import Request
 
 POLL = 5.0
-"""Seconds between questions why the node is waited for."""
+"""Seconds between two questions to Slurm why there is no node yet: its controller serves the whole cluster."""
 FAREWELL = 10.0
-"""Seconds that the agent there has to end by itself."""
-_PIECE = 4096
-"""A pipe that is ready takes this much without blocking."""
+"""Seconds that the agent on the node has to end by itself. A guess."""
+_PIECE = select.PIPE_BUF
+"""Bytes that a pipe which is ready takes without blocking."""
 _QUEUED = re.compile(rb"job (\d+) queued")
 _LONGEST = 600
-"""Characters of what srun says that an error shows, from its end."""
+"""Characters that an error shows of the end of what srun has printed."""
 
 
 def relay(request: Request) -> dict[str, Any]:
@@ -56,19 +60,21 @@ def relay(request: Request) -> dict[str, Any]:
 
 
 class _Relay:
-    """One agent on a compute node, while it answers."""
+    """The connection to one agent on a compute node, while it answers."""
 
     def __init__(self, request: Request, node: subprocess.Popen[bytes], errors: IO[bytes]) -> None:
         self._request, self._node, self._errors = request, node, errors
         self._splitter = frames.Splitter()
         self._unsent = b""
-        """What srun has not taken yet: while it waits for a node it reads nothing, and a pipe holds 64 KiB."""
+        """What srun has not taken yet: the agent's program is larger than the 64 KiB that a pipe holds."""
         self._told = ""
+        """The reason to wait that the client was told last, in Slurm's word."""
         self._beat = self._asked = time.monotonic()
         self.greeted = False
         """Whether the agent there has begun; before that srun waits for a node."""
 
     def answer(self) -> dict[str, Any]:
+        """Start the agent, open the tree there, and pass the request on. Raises as `relay` does."""
         args, root = self._request.args, str(self._request.kept["root"])
         self._send(self._request.body)
         self._await_greeting(frames.GREETING + str(args["nonce"]).encode("ascii") + b"\n")
@@ -99,7 +105,7 @@ class _Relay:
                 return dict(message["result"])
 
     def _await_greeting(self, greeting: bytes) -> None:
-        """Read up to the greeting; a prolog of the cluster's may print before it."""
+        """Read up to the greeting. What comes before it was printed by a prolog script of the cluster."""
         seen = b""
         while greeting not in seen:
             seen += self._receive()
@@ -107,7 +113,10 @@ class _Relay:
         self._splitter.feed(seen.partition(greeting)[2])
 
     def _receive(self) -> bytes:
-        """What comes next, with what is unsent and beats to the node meanwhile."""
+        """The next bytes from the node; meanwhile send it what is unsent, and beats.
+
+        Raises Refusal of kind `slurm` where srun has ended.
+        """
         assert self._node.stdin is not None
         assert self._node.stdout is not None
         while True:
@@ -129,7 +138,7 @@ class _Relay:
         return piece
 
     def _keep_up(self) -> None:
-        """Show the agent there that somebody waits, though it may send much; tell why there is no node yet."""
+        """Send a beat to the agent on the node, or tell the client why there is no node yet, where that is due."""
         now = time.monotonic()
         if self._request.gone():
             raise Refusal("slurm", phrase("nobody waits for the answer any more"))
@@ -141,7 +150,7 @@ class _Relay:
             self._tell_queue()
 
     def _tell_queue(self) -> None:
-        """Pass on why srun waits, where that has changed."""
+        """Send the event `queue` where Slurm gives another reason to wait than before."""
         found = _QUEUED.search(self._read_said())
         if found is None:
             return
@@ -168,11 +177,14 @@ class _Relay:
         try:
             self._unsent = self._unsent[os.write(self._node.stdin.fileno(), self._unsent[:_PIECE]) :]
         except OSError:
-            self._unsent = b""  # Its end is noticed where its answer is read.
+            self._unsent = b""  # The process has ended, which `_receive` notices.
 
 
 def _end(node: subprocess.Popen[bytes], name: str, within: float) -> None:
-    """Hang up, so that the agent there ends by itself within so many seconds; else srun and what it waits for go."""
+    """Hang up, so that the agent on the node ends by itself. After `within` seconds cancel the job and end srun.
+
+    The job is cancelled by its name, as its number may not be known yet.
+    """
     assert node.stdin is not None
     assert node.stdout is not None
     try:

@@ -21,14 +21,16 @@ from patcher.remote.agent import frames
 BEAT = 5.0
 """Seconds between signs of life: the client's at any time, the agent's while it answers."""
 SILENCE = 45.0
-"""Seconds without one after which the agent takes its client for gone; longer than ssh itself waits."""
-_PIECE = 4096
-"""A pipe that is ready takes this much without blocking."""
+"""Seconds without one after which the agent takes its client for gone; longer than ssh itself waits
+(`patcher.remote.connection`: 20 s)."""
+_PIECE = select.PIPE_BUF
+"""Bytes that a pipe which is ready takes without blocking."""
 _LARGE = 262_144
+"""Bytes that a socket is given at once; it takes what it has room for."""
 
 
 class Request:
-    """One request: its arguments, its body, a way to report meanwhile, and what lasts as long as the connection."""
+    """One request, as the function that answers a verb gets it. `reply_body`, where it is set, goes with the answer."""
 
     def __init__(self, server: Server, number: int, verb: str, args: dict[str, Any], body: bytes) -> None:
         self._server = server
@@ -40,14 +42,18 @@ class Request:
 
     @property
     def kept(self) -> dict[str, Any]:
-        """Things that outlive the request, by name: the lock that a verb has taken, the root that it has opened."""
+        """What lasts as long as the connection, by name: `root` and `begun` of `place`, `setup` of `setup`.
+
+        What has a method `close` is closed at the end of the connection, the newest first.
+        """
         return self._server.kept
 
     def emit(self, **event: Any) -> None:
-        """Tell something before the answer. Lost where nobody listens any more."""
+        """Send an event before the answer. Nothing happens where nobody listens any more."""
         self.emit_body(b"", **event)
 
     def emit_body(self, body: bytes, **event: Any) -> None:
+        """Send an event with a body."""
         self._server.send({"id": self._number, "event": event}, body)
 
     def gone(self) -> bool:
@@ -73,6 +79,7 @@ class Server:
         self.kept: dict[str, Any] = {}
 
     def run(self) -> None:
+        """Answer requests as they come, until the client has hung up or been silent for `SILENCE` seconds."""
         threading.Thread(target=self._listen, daemon=True).start()
         threading.Thread(target=self._beat, daemon=True).start()
         try:
@@ -184,7 +191,10 @@ def _trace() -> str:
 
 
 class Sink:
-    """Writes to a pipe or socket that a dead client may hold up: `gone` is asked in each second without progress."""
+    """Writes to a pipe or socket that nobody may read any more: in each second without progress `gone` is asked.
+
+    The descriptor stays as it is, blocking; so no more is written at once than it takes without blocking.
+    """
 
     def __init__(self, fd: int, gone: Callable[[], bool]) -> None:
         self._fd = fd
@@ -199,7 +209,7 @@ class Sink:
             self._now = socket.MSG_DONTWAIT
 
     def write(self, content: bytes) -> None:
-        """All of `content`. Raises OSError where nobody reads it any more."""
+        """Write all of `content`. Raises OSError where nobody reads it any more."""
         left = memoryview(content)
         while left:
             if not self._poll.poll(1000):

@@ -13,19 +13,21 @@ import tempfile
 from typing import IO, TYPE_CHECKING
 
 from patcher.messages import Message, Refusal, phrase, why
-from patcher.remote.agent.environs import search
+from patcher.remote.agent.environs import decode_environ, search
 
 if TYPE_CHECKING:
     from patcher.remote.agent.serving import Request
 
 SECONDS = 60.0
-"""What all lines together may take. A guess: environment modules and conda lie on network disks."""
+"""Seconds that all lines together may take. A guess: environment modules and conda lie on network disks."""
 _LONGEST = 300
-"""Characters of what a line printed that an error shows."""
+"""Characters that an error shows of the end of what the lines printed."""
 
 
 def set_up(request: Request) -> None:
-    """Run the lines of `setup`, unless they have run on this connection. With `login` in a login shell.
+    """Run the request's lines `setup`, unless they have run on this connection, and take over their variables.
+
+    They run in a login shell if the request says `login`: only that knows `module` and `conda` on most clusters.
 
     Raises Refusal of kind `setup` where a line fails, ends the shell or takes too long.
     """
@@ -40,7 +42,19 @@ def set_up(request: Request) -> None:
 
 
 def _environment_after(lines: list[str], *, login: bool) -> dict[str, str]:
-    """The variables that the lines leave. What they print is shown where one fails."""
+    """The variables that the lines leave. What they print is shown where one fails.
+
+    bash gets one program, here for the only line `module load cuda`; the descriptor 5 is that of `variables`:
+
+        uky_end() { printf "%s %s" "$uky_line" "$uky_status" >&5; exit 0; }
+        uky_line=0
+        module load cuda
+        uky_status=$?; test $uky_status = 0 || uky_end
+        unset -f uky_end; env -0 >&5
+
+    So the file holds the variables, separated by NUL; or the number of the line that failed and its exit code; or
+    nothing, where a line ended the shell, as `exit` or `exec` does.
+    """
     with tempfile.TemporaryFile() as variables, tempfile.TemporaryFile() as printed:
         out = variables.fileno()
         program = [
@@ -62,11 +76,11 @@ def _environment_after(lines: list[str], *, login: bool) -> dict[str, str]:
         answer, output = _whole(variables), _whole(printed)
     if b"\0" not in answer:
         raise _refused(lines, answer.decode("ascii", "replace").split(), output)
-    pairs = (item.partition(b"=") for item in answer.split(b"\0") if b"=" in item)
-    return {os.fsdecode(name): os.fsdecode(value) for name, _, value in pairs}
+    return decode_environ(answer)
 
 
 def _step(number: int, line: str) -> str:
+    """A line that is run in the shell itself, so that `source` and `export` last, and the check of its exit code."""
     return f"uky_line={number}\n{line}\nuky_status=$?; test $uky_status = 0 || uky_end"
 
 
@@ -84,6 +98,7 @@ def _kill(shell: subprocess.Popen[bytes]) -> None:
 
 
 def _refused(lines: list[str], failed_at: list[str], output: bytes) -> Refusal:
+    """`failed_at`: the number of the line and its exit code; anything else where a line ended the shell."""
     last = output.decode("utf-8", "replace").strip()[-_LONGEST:]
     if len(failed_at) == 2:
         cause = phrase("it ended with exit code {code}: {output}", code=failed_at[1], output=last or "–")

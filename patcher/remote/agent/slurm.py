@@ -1,4 +1,4 @@
-"""What Slurm says of a job, and commands to it, on a login node.
+"""Slurm's commands on a login node: submit a job, cancel it, and ask what has become of it.
 
 `scontrol` knows a job until some minutes after its end (`MinJobAge`), `sacct` for longer where accounts are kept.
 """
@@ -14,12 +14,13 @@ from typing import Any, Dict
 from patcher.messages import Refusal, listed, phrase
 
 SECONDS = 30.0
-"""What a question to Slurm may take: a controller that is busy answers late."""
+"""Seconds that a question to Slurm may take: a controller that is busy answers late. A guess."""
 SUBMITTING = 300.0
-"""What sbatch may take: it tries again for minutes where a controller is busy."""
+"""Seconds that sbatch may take: it tries again for minutes where the controller is busy. A guess."""
 WAITING = frozenset(
     ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD")
 )
+"""States of a job that has not begun, or is to begin again, as the manual page of squeue lists them."""
 AT_WORK = frozenset(("RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING"))
 """States of a job that is not over. All others are an end: COMPLETED, FAILED, TIMEOUT, CANCELLED, PREEMPTED, …"""
 _FIELDS = {
@@ -31,8 +32,11 @@ _FIELDS = {
     "restarts": "Restarts",
     "exit": "ExitCode",
 }
+"""Fields of a job, and what `scontrol show job` calls them."""
 _ACCOUNT = "State,ExitCode,NodeList,Timelimit,JobName%60"
+"""The columns of sacct that `ask` reads, in this order. A name is cut at 10 characters unless a width is given."""
 _NOTHING = ("(null)", "None", "")
+"""What Slurm writes for a field without a value."""
 
 Queue = Dict[str, Any]
 """`id`, `name`, `state`, `reason`, `nodes`, `limit` in Slurm's words, `restarts`, `code` once over; empty: unknown."""
@@ -65,10 +69,10 @@ def call(command: list[str], environment: dict[str, str] | None = None, seconds:
 
 
 def submit(name: str, options: list[str], script: str, environment: dict[str, str]) -> str:
-    """Hand a script to sbatch, with these variables, as a job of a name that no other has; the job's number.
+    """Submit a script by sbatch with the variables `environment`, as a job of a `name` that no other has; its number.
 
-    An error of sbatch's does not say that the job was not taken: "Socket timed out on send/recv operation" comes when
-    the controller's answer is late.
+    An error of sbatch does not mean that the job was not taken: "Socket timed out on send/recv operation" comes when
+    the controller's answer is late. So the job is then looked for by its name.
 
     Raises Refusal of kind `slurm`.
     """
@@ -81,7 +85,7 @@ def submit(name: str, options: list[str], script: str, environment: dict[str, st
                 return number
         advice = phrase("Correct the host's table in uky-patch.toml, or look at the cluster: sinfo, squeue.")
         raise Refusal("slurm", phrase("Slurm does not take the job"), listed(str(error)), advice) from None
-    return output.strip().partition(";")[0]
+    return output.strip().partition(";")[0]  # `7`, or `7;CLUSTER` where there are several.
 
 
 def number_of(name: str) -> str:
@@ -92,7 +96,7 @@ def number_of(name: str) -> str:
 
 
 def cancel(number: str) -> None:
-    """Raises Refusal of kind `slurm` where it cannot be cancelled."""
+    """Cancel a job. Raises Refusal of kind `slurm` where Slurm does not do it."""
     try:
         call(["scancel", number])
     except AwayError as error:
@@ -118,19 +122,23 @@ def ask(number: str) -> Queue:
 
 
 def parse_job(number: str, text: str) -> Queue:
-    """`JobId=7 JobName=x … JobState=PENDING Reason=Resources …`, one line; the last where an array has several."""
+    """Parse `JobId=7 JobName=x … JobState=PENDING Reason=Resources …`: one line for a job, several for an array.
+
+    Of several the last one counts.
+    """
     lines = text.strip().splitlines() or [""]
     found = {name: re.search(rf"\b{word}=(\S*)", lines[-1]) for name, word in _FIELDS.items()}
     return _queue(number, {name: match[1] for name, match in found.items() if match is not None})
 
 
 def _queue(number: str, fields: dict[str, str]) -> Queue:
+    """The values of Slurm's fields. `ExitCode=1:0` is an exit code, `ExitCode=0:9` a signal that ended the job."""
     code, _, signal = fields.get("exit", "").partition(":")
     ended_by = int(signal) if signal.isdigit() else 0
     return {
         "id": number,
         "name": fields.get("name", ""),
-        "state": fields.get("state", "").rstrip("+"),
+        "state": fields.get("state", "").rstrip("+"),  # sacct writes `CANCELLED+` where the column cuts the word.
         "reason": "" if fields.get("reason") in _NOTHING else fields.get("reason", ""),
         "nodes": "" if fields.get("nodes") in _NOTHING else fields.get("nodes", ""),
         "limit": fields.get("limit", ""),

@@ -1,4 +1,8 @@
-"""Which model a folder holds: the one rule of the rendered git_ignore.py, of the checks and of `model newest`."""
+"""Which model a folder holds.
+
+This is the only such rule. `uky-patch model newest` and the checks call it, and its text is rendered into git_ignore.py
+and the run scripts of a host: so it uses the standard library alone, and to change its text is to change those files.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The Python sources of one installed package, for questions about its symbols that are asked elsewhere."""
+"""The verb `sources`: send the Python sources of one installed package, such as a nightly vLLM.
+
+On this machine they answer which symbols that build has; no release that could be downloaded is the same.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +16,18 @@ from patcher.remote.agent.serving import Request
 from patcher.worktree import files as files_
 
 MOST_BYTES = 200_000_000
+"""The most bytes of a package's sources. A guess: those of vLLM and torch have some 20 to 60 MB."""
 _COMPILED = (".so", ".pyd")
 
 
 def sources(request: Request) -> dict[str, Any]:
-    """All of `package`'s .py files, compressed into the body, unless their stamp is the one `known`.
+    """Answer with a `stamp` of the package in the folder `package`, and its .py files in the body, compressed by zlib.
 
-    The body is a line of JSON, [path, size] each, and then the files one after another; compiled modules are named
-    with size -1. Nothing but .py files below the package's folder is read. Raises Refusal where there is no package.
+    There is no body where the stamp is the one that the client has (`known`). The body is a line of JSON, a list of
+    [path, size], and then the files one after another; compiled modules are listed with size -1. Nothing but .py files
+    below the package's folder is read.
+
+    Raises Refusal of kind `package` where there is no package, or one that is too large.
     """
     package = request.args["package"]
     if not os.path.isabs(package) or not os.path.isfile(os.path.join(package, "__init__.py")):
@@ -33,7 +40,7 @@ def sources(request: Request) -> dict[str, Any]:
 
 
 def _files(package: str) -> list[tuple[str, int, int]]:
-    """Path below the package, size and time of change of each; compiled ones too."""
+    """Path below the package, size and modification time in ns of each source and compiled module."""
     found = []
     total = 0
     for folder, folders, names in os.walk(package):
@@ -51,6 +58,7 @@ def _files(package: str) -> list[tuple[str, int, int]]:
 
 
 def _packed(package: str, files: list[tuple[str, int, int]]) -> bytes:
+    """The body of the answer. A file that cannot be read is left out."""
     entries: list[tuple[str, int]] = []
     contents: list[bytes] = []
     for path, _, _ in files:

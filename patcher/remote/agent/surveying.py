@@ -1,10 +1,12 @@
-"""What this machine has: versions, GPUs, disk, limits. Reads only, all at the same time, each with its own limit."""
+"""The verb `survey`: what this machine has, such as interpreters, GPUs, disks and limits. It writes nothing.
+
+Everything that may hang is a `Fact` with its own time limit; the whole survey takes as long as the slowest of them.
+"""
 
 from __future__ import annotations
 
 import os
 import platform
-import pwd
 import re
 import resource
 import shutil
@@ -14,13 +16,14 @@ from typing import Any
 
 from patcher.messages import phrase
 from patcher.remote.agent import environs, gpus, interpreters, place, resources
-from patcher.remote.agent.facts import Fact, UnknownFact, gather, run
+from patcher.remote.agent.facts import Fact, UnknownFact, gather, run, user_name
 from patcher.remote.agent.serving import Request
 from patcher.remote.agent.setup import set_up
 from patcher.worktree import files, places
 from patcher.worktree.json_text import parse_json
 
 _SHORT = 1.2
+"""Seconds for what a healthy machine tells in milliseconds; a dead network mount never does. A guess."""
 _LEDGER_BYTES = 16 << 20
 _LIMITS = {"nofile": resource.RLIMIT_NOFILE, "nproc": resource.RLIMIT_NPROC, "memlock": resource.RLIMIT_MEMLOCK}
 _CONTAINERS = {
@@ -29,13 +32,17 @@ _CONTAINERS = {
     "/var/run/secrets/kubernetes.io": "kubernetes",
     "/.dockerenv": "docker",
 }
+"""Files that tell the kind of container, the more particular first: a pod of Kubernetes may have `/.dockerenv` too."""
 
 
 def survey(request: Request) -> dict[str, Any]:
-    """See `patcher.remote.survey.Survey` for the answer's shape; `missing` says why a name is not in `found`.
+    """Survey the machine, with the tree that `begin` has opened, if any.
 
-    `python` is the interpreter that the user names, if any; `setup` are lines that run before. Raises Refusal of kind
-    `python` where it is not usable, `setup` where a line fails.
+    `python` is the interpreter that the user names; `in_tree` see `interpreters.look`; `setup` are lines that run
+    before. `patcher.remote.survey.parse_survey` reads the answer: `found` holds the facts by name, `missing` why the
+    others are not in it.
+
+    Raises Refusal of kind `python` where that interpreter is not usable, `setup` where a line fails.
     """
     set_up(request)
     root = request.kept.get("root")
@@ -65,14 +72,14 @@ def survey(request: Request) -> dict[str, Any]:
     return {
         "at": at,
         "hostname": platform.node(),
-        "user": _user(),
+        "user": user_name(os.getuid()),
         "home": home,
         "python": {"executable": sys.executable, "version": platform.python_version()},
         "system": {"kernel": platform.release(), "machine": platform.machine(), "container": _container()},
         "cpus": resources.cpus(),
         "memory": resources.memory(),
         "available": resources.available(),
-        "limits": {name: _soft(limit) for name, limit in _LIMITS.items()},
+        "limits": {name: _soft_limit(limit) for name, limit in _LIMITS.items()},
         "clock": time.time(),
         "found": found,
         "missing": missing,
@@ -86,7 +93,7 @@ def _interpreters(request: Request, home: str, own: dict[str, str], login: inter
 
 
 def _applied(root: str | None) -> dict[str, Any]:
-    """Of the ledger that is there: each record's digest, the versions it was applied for, and when."""
+    """By record, what the tree's ledger says: its digest, the versions it was applied for, and when."""
     if root is None:
         return {}
     try:
@@ -112,16 +119,9 @@ def _container() -> str | None:
     for path, kind in _CONTAINERS.items():
         if os.path.exists(path):
             return kind
-    return os.environ.get("container") or None  # noqa: SIM112
+    return os.environ.get("container") or None  # noqa: SIM112  Set in lower case by podman and systemd-nspawn.
 
 
-def _soft(limit: int) -> int | None:
+def _soft_limit(limit: int) -> int | None:
     soft, _ = resource.getrlimit(limit)
     return None if soft == resource.RLIM_INFINITY else soft
-
-
-def _user() -> str:
-    try:
-        return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        return str(os.getuid())

@@ -1,10 +1,14 @@
-"""The variables that a report may show: a closed list. Of all others only their number is shown."""
+"""Which environment variables a report may show: a closed list. Of all others only their number is shown.
+
+A list of what is allowed, not of what is secret: a variable that nobody has thought of is not shown.
+"""
 
 from __future__ import annotations
 
 import re
 from typing import Any, Mapping
 
+from patcher.remote.agent.environs import decode_environ
 from patcher.secrets.names import may_be_secret
 
 _PREFIXES = (
@@ -72,8 +76,9 @@ _SLURM = re.compile(
     r"|TASKS_PER_NODE|CPUS_\w+|GPUS\w*|GRES|MEM_\w+|NODEID|PROCID|LOCALID|GTIDS|DISTRIBUTION|CPU_BIND\w*)"
 )
 _CARRIERS = re.compile("JSON|RUNTIME_ENV|SERIALIZED|CONFIG_CONTENT|CMDLINE")
-"""Variables that carry other variables in them."""
+"""Parts of the names of variables whose value holds other variables, or arguments: `RAY_JOB_CONFIG_JSON_ENV_VAR`."""
 LONGEST = 4000
+"""Characters of a value that are shown. A guess: room for a long PATH."""
 
 
 def shown(environment: Mapping[str, str]) -> dict[str, str]:
@@ -100,11 +105,9 @@ def report_of(environment: Mapping[str, str], whose: str, pids: list[int]) -> di
 
 
 def of_process(pid: int) -> dict[str, str]:
-    """The variables that a process was started with; empty where they cannot be read."""
+    """The variables that a process was started with, ready to be shown; empty where they cannot be read."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as stream:
-            content = stream.read()
+            return decode_environ(stream.read(), "replace")
     except OSError:
         return {}
-    pairs = (item.partition(b"=") for item in content.split(b"\0") if b"=" in item)
-    return {name.decode("utf-8", "replace"): value.decode("utf-8", "replace") for name, _, value in pairs}

@@ -1,1 +1,1 @@
-"""The processes of a job on this machine: which they are, what they do, and where each of them stands."""
+"""The processes of a job on this machine: which ones they are, what they use, and their stacks."""

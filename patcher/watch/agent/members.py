@@ -1,7 +1,7 @@
-"""Find the processes that belong to what is watched: a job, some processes, whoever writes a log, workers of Ray.
+"""Find the processes that belong to what is watched: a job, given processes, the writers of a log, workers of Ray.
 
-Ray's workers are no children of the job where its cluster was there before it. They are found by the session and job
-in the name of the log that the driver writes, and by the variables that Ray gives its workers.
+If the Ray cluster was there before the job, Ray's workers are no children of the job. They are found by the session and
+job id in the name of the log that the driver writes, and by the environment variables that Ray gives its workers.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Any, Dict, Iterable
 
 from patcher.jobs.agent import folder, processes
-from patcher.jobs.agent.processes import Process, Table, one, title_of, variables
+from patcher.jobs.agent.processes import Process, Table, title_of, variables
 from patcher.logs.agent.writers import descriptors, is_open_for_writing, writers
 from patcher.remote.agent import place
 
@@ -28,12 +28,13 @@ _DRIVER = re.compile(r"/(?P<session>session_[^/]+)/logs/python-core-driver-(?P<j
 
 
 def is_system(name: str, title: str) -> bool:
-    """Whether a process is one that Ray itself needs, and no work of the job."""
+    """Whether a process belongs to Ray itself, and does no work of the job."""
     return name in _SYSTEM or any(text in title for text in _SERVICES)
 
 
 def ray_workers(found: Iterable[int], address: str | None, everything: Table) -> set[int]:
-    """Workers of clusters that were there before the drivers among `found`, and of the cluster at `address`."""
+    """The workers that serve the drivers among `found` in clusters that were there before, and those of the cluster at
+    `address`."""
     raylets = {pid: title_of(pid) for pid, process in everything.items() if process.name == "raylet"}
     outside = {pid: title for pid, title in raylets.items() if pid not in set(found)}
     if not outside:
@@ -50,7 +51,7 @@ def ray_workers(found: Iterable[int], address: str | None, everything: Table) ->
 
 
 def ray_addresses(found: Iterable[int], everything: Table) -> list[str]:
-    """The clusters that have processes among `found`, by the address of their head."""
+    """The clusters that have processes among `found`, each by the address of its head node."""
     raylets = {pid for pid, process in everything.items() if process.name == "raylet"}
     served = {_raylet_of(pid) for pid in found} | set(found)
     matches = (_ADDRESS.search(title_of(pid)) for pid in raylets & served)
@@ -58,7 +59,7 @@ def ray_addresses(found: Iterable[int], everything: Table) -> list[str]:
 
 
 def _drivers(pid: int) -> Iterable[tuple[str, str]]:
-    """Session and job of the driver that a process is, known by the log that it writes."""
+    """Session and job id of the Ray driver in a process, from the log that it writes."""
     for _, target in descriptors(pid):
         driver = _DRIVER.search(target)
         if driver is not None:
@@ -67,9 +68,9 @@ def _drivers(pid: int) -> Iterable[tuple[str, str]]:
 
 def _raylet_of(pid: int) -> int | None:
     found = _variable(pid, "RAY_RAYLET_PID")
-    parent = one(pid)
     if found is not None and found.isdigit():
         return int(found)
+    parent = processes.one(pid)
     return parent.parent if parent is not None else None
 
 
@@ -78,12 +79,12 @@ def _variable(pid: int, name: str) -> str | None:
 
 
 Order = Dict[str, Any]
-"""What is looked for. `job`: what `folder.look` tells; `pids`: numbers, each with its start; `log`: a file's path;
-`ray`: a cluster's address; `mark`: a job's id. Each may be missing."""
+"""What to watch. Each key may be missing. `job`: the answer of `folder.look`; `pids`: pairs of pid and start; `log`:
+the path of a file; `ray`: the address of a cluster; `mark`: the id of a job."""
 
 
 class Members:
-    """The processes found so far. One that was found stays until it ends, also when its parent has gone."""
+    """The processes found so far. A process stays until it ends, even if its parent has ended."""
 
     def __init__(self, order: Order) -> None:
         self._order = order
@@ -91,7 +92,7 @@ class Members:
         self._marks: dict[tuple[int, int], str | None] = {}
 
     def all(self) -> list[Process]:
-        """A look at all processes of this machine: those that belong, as they are now."""
+        """Look at all processes of this machine, and return those that belong, as they are now."""
         everything = processes.table()
         for gone in [key for key in self._marks if key[0] not in everything or everything[key[0]].start != key[1]]:
             del self._marks[gone]
@@ -107,7 +108,7 @@ class Members:
         return [self._found[pid] for pid in sorted(found)]
 
     def known(self) -> list[Process]:
-        """Those that were found, as they are now; a look at them alone."""
+        """Look only at those found before, and return them as they are now."""
         now = [processes.one(pid) for pid in self._found]
         self._found = {one.pid: one for one in now if one is not None and one.start == self._found[one.pid].start}
         return [self._found[pid] for pid in sorted(self._found)]
@@ -124,7 +125,7 @@ class Members:
                 yield pid
 
     def _marked(self, found: set[int], everything: Table) -> set[int]:
-        """Those with the mark of the job, or with the mark of one that was found."""
+        """Those with the mark of the job, or the same mark as one that was found."""
         wanted = {self._mark(everything[pid]) for pid in found} - {None}
         if self._order.get("job"):
             wanted.add(self._order["job"]["id"])
@@ -141,7 +142,8 @@ class Members:
         return self._marks[key]
 
     def _excluded(self, seeds: set[int], everything: Table) -> set[int]:
-        """This program with what it has started and those that wait for it, and the one that only watches the job."""
+        """What does not count: this program with all it started and its ancestors, and the process that only supervises
+        the job."""
         runner = (self._order.get("job") or {}).get("runner")
         found = {runner["pid"]} if runner is not None and processes.alive(runner) else set()
         found |= processes.descendants([os.getpid()], everything) - processes.descendants(seeds, everything)
@@ -149,7 +151,7 @@ class Members:
 
 
 def _ancestors(everything: Table, seeds: set[int]) -> set[int]:
-    """Those that this program descends from, up to one of `seeds`."""
+    """The ancestors of this program, up to one of `seeds`."""
     found: set[int] = set()
     above = everything.get(os.getpid())
     while above is not None and above.parent not in seeds:
@@ -159,7 +161,8 @@ def _ancestors(everything: Table, seeds: set[int]) -> set[int]:
 
 
 def log_writers(path: str, everything: Table) -> set[int]:
-    """The processes that write a log, or write into the pipe of a `tee` that does: `python train.py | tee run.log`."""
+    """The processes that write a log, or that write into the pipe of a `tee` that does: `python train.py | tee
+    run.log`."""
     try:
         holders = set(writers(os.stat(path), everything))
     except OSError:
@@ -177,7 +180,7 @@ def log_writers(path: str, everything: Table) -> set[int]:
 
 
 def ordered(request: Request) -> Order:
-    """The request's `order`, with the job that its `job` names in place of the name."""
+    """The `order` of a request; the name in its `job` is replaced by what the job's folder says."""
     order: Order = dict(request.args.get("order") or {})
     if "job" in order:
         at = folder.folder_of(place.root(request), order["job"])

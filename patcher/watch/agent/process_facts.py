@@ -1,6 +1,6 @@
-"""What /proc tells of one process: who it is, what it waits for, what may not be read, and its ties to others.
+"""What /proc says of one process: its identity, what it waits for, what may not be read, and its connections to others.
 
-Ties are pipes and the processes at their ends, sockets and their peers, file locks and their holders.
+Connections are pipes and the processes at their ends, sockets and their peers, file locks and their holders.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _CALLS = (
     ("epoll", (232, 281, 441), (22, 441)),
     ("open", (257,), (56,)),
 )
-"""System calls that a process may wait in: the name, its numbers on x86-64, and those on ARM.
+"""System calls in which a process may wait: the name, its numbers on x86-64, and those on ARM.
 
 Calls that do the same have one name: `poll` and `ppoll`, `clock_nanosleep` and `nanosleep`.
 """
@@ -55,7 +55,7 @@ ON_FILE = (
 
 
 def call_name(number: int) -> str | None:
-    """What a system call is called here; None for one that nobody waits in."""
+    """The name of a system call on this machine; None for one that is not in the table."""
     numbers = 2 if platform.machine() in ("aarch64", "arm64") else 1
     return next((call[0] for call in _CALLS if number in call[numbers]), None)
 
@@ -67,7 +67,7 @@ _STATES = {"01": "established", "02": "connecting", "0A": "listening", "08": "cl
 
 
 def pipe_ends(members: Iterable[int], wanted: set[str]) -> dict[str, list[list[Any]]]:
-    """The processes that hold the other end of a pipe or share a socket: target -> [pid, whether it writes]."""
+    """The processes that have a pipe or a socket open: target -> [pid, whether it writes]."""
     found: dict[str, list[list[Any]]] = {}
     for pid in members:
         for number, target in descriptors(pid):
@@ -77,7 +77,7 @@ def pipe_ends(members: Iterable[int], wanted: set[str]) -> dict[str, list[list[A
 
 
 def socket_peers(pid: int, wanted: set[str]) -> dict[str, dict[str, str]]:
-    """TCP connections behind sockets of a process: target -> where to, and in what state."""
+    """The TCP connections of a process: socket -> address and state of the peer."""
     found: dict[str, dict[str, str]] = {}
     for name in ("tcp", "tcp6"):
         try:
@@ -93,7 +93,7 @@ def socket_peers(pid: int, wanted: set[str]) -> dict[str, dict[str, str]]:
 
 
 def file_locks(members: Iterable[int]) -> list[dict[str, Any]]:
-    """File locks that a member waits for or holds: path, holder with its name, and who waits."""
+    """The file locks that a member holds or waits for: path, holders with their names, and the pids that wait."""
     own = set(members)
     held: dict[str, list[int]] = {}
     waiting: dict[str, list[int]] = {}
@@ -116,7 +116,7 @@ def file_locks(members: Iterable[int]) -> list[dict[str, Any]]:
 
 
 def _path(pid: int, file: str) -> str | None:
-    """The path of a file that a process has open, by its number in /proc/locks."""
+    """The path of a file that a process has open, by the number of the file in /proc/locks."""
     inode = int(file.rpartition(":")[2])
     for number, target in descriptors(pid):
         if target.startswith("/"):
@@ -141,15 +141,15 @@ VARIABLES = (
     *("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "RAY_LOCAL_WORLD_SIZE", "GROUP_RANK", "WG_PREFIX"),
     *("MASTER_ADDR", "MASTER_PORT", "CUDA_VISIBLE_DEVICES", "RAY_JOB_ID", "VLLM_DP_RANK"),
 )
-"""Variables that are looked at; no other is."""
+"""Environment variables that are read; no others are."""
 LONGEST = 300
-"""Characters of a command line that are shown: set by hand, what tells processes apart stands at its beginning."""
+"""Characters of a command line that are kept. Set by hand: what tells processes apart is at its beginning."""
 _TRACE = 1 << 19
 """CAP_SYS_PTRACE."""
 
 
 def process_facts(process: Process) -> dict[str, Any]:
-    """All that /proc tells without touching the process."""
+    """All that /proc says of a process without touching it."""
     pid = process.pid
     status = processes.status(pid)
     shown = title(pid)
@@ -165,17 +165,17 @@ def process_facts(process: Process) -> dict[str, Any]:
         "env": processes.variables(pid, VARIABLES),
         "waits": _waits(pid),
         "kernel": _kernel(pid),
-        "closed": closed(pid, status),
+        "closed": _why_closed(pid, status),
     }
 
 
 def title(pid: int) -> str:
-    """The beginning of a process's command line, or of what it has made of it."""
+    """The beginning of a process's command line, or of the title that it gave itself."""
     return processes.title_of(pid)[:LONGEST]
 
 
 def is_python(pid: int, name: str, shown: str) -> bool:
-    """Whether a Python runs in the process, as far as is known."""
+    """Whether a Python interpreter runs in the process, as far as is known."""
     try:
         if os.path.basename(os.readlink(f"/proc/{pid}/exe")).startswith(("python", "pypy")):
             return True
@@ -186,8 +186,8 @@ def is_python(pid: int, name: str, shown: str) -> bool:
         return first.startswith("python") or name.startswith("python") or shown.startswith(("ray::", "VLLM::"))
 
 
-def closed(pid: int, status: dict[str, str]) -> str:
-    """Why another process may not look into this one: user, capabilities, yama; empty where it may."""
+def _why_closed(pid: int, status: dict[str, str]) -> str:
+    """Why this process may not read the memory of another: user, capabilities, yama, closed; "" if it may."""
     own = processes.status(os.getpid())
     if int(own.get("CapEff", "0"), 16) & _TRACE:
         return ""
@@ -205,7 +205,7 @@ def closed(pid: int, status: dict[str, str]) -> str:
 
 
 def _waits(pid: int) -> dict[str, Any]:
-    """Where the main thread is in the kernel: `wchan`, the system call and the file that it is about."""
+    """Where the main thread is in the kernel: `wchan`, the system call, and the file that the call is about."""
     wait: dict[str, Any] = {"wchan": _line(pid, "wchan").strip("0"), "call": None, "file": None}
     parts = _line(pid, "syscall").split()
     if len(parts) > 2 and parts[0].lstrip("-").isdigit():
@@ -219,7 +219,7 @@ def _waits(pid: int) -> dict[str, Any]:
 
 
 def _kernel(pid: int) -> list[str]:
-    """The kernel's stack of the main thread, innermost first; empty where it may not be read."""
+    """The kernel stack of the main thread, innermost first; empty where it may not be read."""
     try:
         with open(f"/proc/{pid}/stack", encoding="ascii", errors="replace") as stream:
             return re.findall(r"\] ([\w.]+)\+", stream.read())[:12]

@@ -1,6 +1,6 @@
-"""The verb `pulse`: what the processes of a job have used so far, to be compared with a sample a little later.
+"""The verb `pulse`: what the processes of a job have used so far. Two answers, some seconds apart, show the usage.
 
-`UsageMeter` remembers between two samples what does not change. `Sampler` answers for one node of a Ray cluster.
+`UsageMeter` remembers between two looks what does not change. `Sampler` answers on the nodes of a Ray cluster.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from patcher.remote.agent.serving import Request
 
 WALK = 15.0
-"""Seconds between looks for new processes; in between only the known ones are looked at: a walk through /proc reads
+"""Seconds between searches for new processes; in between only the known ones are read. A search through /proc reads
 thousands of files on a large machine."""
 
 
 class UsageMeter:
-    """The members, and what of them does not change."""
+    """Reads what the members have used."""
 
     def __init__(self, members: Members) -> None:
         self.members = members
@@ -35,7 +35,8 @@ class UsageMeter:
         self._rays: list[str] = []
 
     def look(self, gpus: bool = False) -> dict[str, Any]:
-        """The processes, each with `cpu` in seconds, and bytes; `rays`: their clusters. With `gpus` those too."""
+        """The members, each with `cpu` in seconds and the rest in bytes; `rays`: their clusters. `gpus`: also the GPUs
+        in use."""
         if time.monotonic() - self._walked >= WALK:
             found = self.members.all()
             self._rays = ray_addresses([process.pid for process in found], processes.table())
@@ -59,7 +60,7 @@ class UsageMeter:
 
 
 def pulse(request: Request) -> dict[str, Any]:
-    """A look at what `order` names, with the GPUs if `gpus`. Its members are kept as long as the connection lasts."""
+    """Answer the verb. The members of an `order` are kept while the connection lasts."""
     order = ordered(request)
     key = "watch " + json.dumps(request.args.get("order"), sort_keys=True)
     watch = request.kept.get(key)
@@ -70,7 +71,8 @@ def pulse(request: Request) -> dict[str, Any]:
 
 
 def _ready(pid: int) -> float:
-    """Seconds for which the main thread could have run, and others did: a full machine makes nobody idle."""
+    """Seconds for which the main thread was ready, but had no core: on a full machine a process that gets no core is
+    not idle."""
     try:
         with open(f"/proc/{pid}/schedstat", encoding="ascii") as stream:
             return int(stream.read().split()[1]) / 1e9
@@ -79,7 +81,7 @@ def _ready(pid: int) -> float:
 
 
 def _io(pid: int) -> dict[str, int]:
-    """Bytes from and to disks, and bytes asked for by calls; nothing where that may not be read."""
+    """Bytes read from and written to disks, and bytes read by system calls; nothing where they may not be read."""
     found = processes.io_counters(pid)
     if not found:
         return {}
@@ -87,19 +89,20 @@ def _io(pid: int) -> dict[str, int]:
 
 
 def process_namespace() -> str:
-    """This kernel and this space of process numbers: two looks from one place see the same processes."""
+    """Identifies the kernel and the pid namespace: from two places with the same value, the same processes are
+    visible."""
     here = processes.here()
     return f"{here['boot']} {here['space']}"
 
 
 class Sampler:
-    """Answers `where`, `pulse` and `stacks`; what is looked for comes with each question."""
+    """Answers `where`, `pulse` and `stacks` on a node of a Ray cluster. Each request says what to watch."""
 
     def __init__(self) -> None:
         self._watches: dict[str, UsageMeter] = {}
 
     def ask(self, verb: str, args: dict[str, Any]) -> Any:
-        """Raises ValueError for another verb."""
+        """Answer a verb. Raises ValueError for an unknown one."""
         if verb == "where":
             return process_namespace()
         order: Order = {"folders": [os.path.dirname(sys.executable)], **args["order"]}

@@ -1,7 +1,7 @@
-"""The verb `stacks`: take the stacks of all processes of a job, each in the best way that is open.
+"""The verb `stacks`: take the stacks of all processes of a job, each in the best way that is possible.
 
-Ways, the best first: py-spy reads the memory of the process, which goes on meanwhile; the hook that a job's Python
-processes have writes them on a signal; /proc tells at least what the process waits for in the kernel.
+The ways, best first: py-spy reads the memory of the process, which goes on meanwhile; the hook in the Python processes
+of a job writes their stacks on a signal; /proc says at least what the process waits for in the kernel.
 """
 
 from __future__ import annotations
@@ -26,24 +26,25 @@ if TYPE_CHECKING:
     from patcher.remote.agent.serving import Request
 
 HOOK_SECONDS = 2.0
-"""Seconds that a process has to write its stacks: its interpreter must come to the signal first. A guess."""
+"""Seconds that a process has to write its stacks: its interpreter has to handle the signal first. A guess."""
 _SETTLED = 0.1
-"""Seconds without a further byte after which a dump is taken for whole. A guess: faulthandler writes it at one go."""
+"""Seconds without a new byte after which a dump counts as complete. A guess: faulthandler writes it at once."""
 _LARGEST = 1 << 18
-"""Bytes of one dump that are read: hundreds of threads of hundred frames each."""
+"""Bytes of one dump that are read: hundreds of threads with hundreds of frames."""
 
 
 def dump_by_hook(process: Process, folder: str | None) -> tuple[str, str]:
-    """What faulthandler wrote of a process, and why there is nothing.
+    """The dump that faulthandler wrote of a process, and the reason if there is none.
 
-    The signal goes only to a process that catches it, and that says in its own file that it does so for this.
+    The signal is sent only to a process that handles it and whose own file says that the hook is there for it.
     """
     path = _hook_file(process, folder)
     try:
         before = os.stat(path).st_size
     except OSError:
         return "", "no hook"
-    # A process that does not catch the signal would be killed by it; by its start, no other process has got its number.
+    # A process that does not handle the signal would be killed by it. Its start time shows that no other process has
+    # got its pid meanwhile.
     bit = 1 << (SIGNAL - 1)
     caught, blocked = processes.signals(process.pid)
     if not caught & bit or blocked & bit or start_of(process.pid) != process.start:
@@ -56,7 +57,7 @@ def dump_by_hook(process: Process, folder: str | None) -> tuple[str, str]:
 
 
 def rank_variables(process: Process, folder: str | None) -> dict[str, str]:
-    """Which rank a process is, by its own file; nothing where it has none."""
+    """The rank variables of a process, from the file of its hook; empty where it has none."""
     try:
         with files.open_binary(_hook_file(process, folder), follow=False) as stream:
             line = stream.read(_LARGEST).partition(b"\n")[0].decode("utf-8", "replace")
@@ -72,6 +73,7 @@ def _hook_file(process: Process, folder: str | None) -> str:
 
 
 def _read_dump(path: str, before: int) -> tuple[str, str]:
+    """Wait for a dump behind the first `before` bytes of a file; the dump, and the reason if there is none."""
     deadline = time.monotonic() + HOOK_SECONDS
     size, changed = before, time.monotonic()
     while time.monotonic() < deadline and (size == before or time.monotonic() - changed < _SETTLED):
@@ -93,17 +95,18 @@ def _read_dump(path: str, before: int) -> tuple[str, str]:
 
 
 SPY_SECONDS = 5.0
-"""Seconds for one process. A guess: py-spy is slower where a training fills all cores."""
+"""Seconds for one process. A guess: py-spy is slower where training uses all cores."""
 NATIVE_SPY_SECONDS = 20.0
-"""The same with frames of compiled code: it reads the symbols of torch's and CUDA's libraries first."""
+"""The same with frames of compiled code: py-spy first reads the symbols of the libraries of torch and CUDA."""
 FRAMES = 100
-"""Frames of a thread that are shown, innermost first: set by hand, deeper ones are of frameworks."""
+"""Frames of a thread that are kept, innermost first. Set by hand: outer frames are of frameworks."""
 THREADS = 60
-"""Threads of a process that are shown, the main one first: pools have as many threads as the machine has cores."""
+"""Threads of a process that are kept, the main one first: thread pools have as many threads as the machine has cores.
+"""
 
 
 def find_py_spy(pids: Iterable[int], folders: Iterable[str] = ()) -> str | None:
-    """The py-spy of the job's interpreter, of `folders`, or of PATH."""
+    """The py-spy of the job's interpreter, in one of `folders`, or on PATH; None if there is none."""
     theirs = [os.path.join(folder, "py-spy") for pid in pids for folder in _folders(pid)]
     ours = [os.path.join(folder, "py-spy") for folder in folders]
     for path in dict.fromkeys([*filter(_is_ours, theirs), *ours]):
@@ -113,9 +116,9 @@ def find_py_spy(pids: Iterable[int], folders: Iterable[str] = ()) -> str | None:
 
 
 def dump_with_py_spy(program: str, pid: int, native: bool) -> tuple[list[dict[str, Any]], str]:
-    """The threads of a process, and why there are none.
+    """The threads of a process, and the reason if there are none.
 
-    With `native` the process is held for the time that it takes; else it is not, unless its memory changes too fast.
+    With `native` the process is stopped meanwhile; without, only if its memory changes too fast to be read.
     """
     for how in ["--native"] if native else ["--nonblocking", ""]:
         command = [program, "dump", "--pid", str(pid), "--json", *([how] if how else [])]
@@ -155,7 +158,7 @@ def _reduced(raw: list[dict[str, Any]], pid: int) -> list[dict[str, Any]]:
 
 
 def _is_ours(path: str) -> bool:
-    """Whether it is this user's or root's: a process of somebody else may have any program in its environment."""
+    """Whether this user or root owns it. The environment of another user's process may contain any program."""
     try:
         return os.stat(path).st_uid in (0, os.geteuid())
     except OSError:
@@ -163,7 +166,7 @@ def _is_ours(path: str) -> bool:
 
 
 def _folders(pid: int) -> list[str]:
-    """Where the programs of a process's interpreter are."""
+    """The folders in which a process's interpreter may have its programs."""
     found = []
     environment = processes.variables(pid, ("VIRTUAL_ENV", "CONDA_PREFIX"))
     found += [os.path.join(folder, "bin") for folder in environment.values()]
@@ -178,18 +181,19 @@ def _folders(pid: int) -> list[str]:
 
 
 BUDGET = 8.0
-"""Seconds after which no further process is asked for its stacks; /proc is read of all. A person waits for it."""
+"""Seconds after which no further process is asked for its stack; /proc is read of all. Set by hand: a person waits for
+it."""
 MOST = 400
 """Processes that are described. Set by hand: ranks, engines and loaders of eight GPUs are fewer."""
 AT_ONCE = 4
-"""Processes that are asked side by side: the training shall keep the other cores."""
+"""Processes that are asked in parallel, so that the training keeps the other cores."""
 
 
 def stacks(request: Request) -> dict[str, Any]:
-    """The processes of what `order` names, each with facts, `stack`, and how it was come by.
+    """Answer the verb: the processes of `order`, each with its facts, its `stack`, and how that was taken.
 
-    `native`: frames of compiled code too, for which py-spy stops each process for a moment. `bare`: leave out py-spy,
-    or the hook, by name. Answers `processes`, `locks`, `spy`: the py-spy that was used.
+    `native`: also frames of compiled code, for which py-spy stops each process for a moment. `bare`: ways to leave out,
+    `py-spy` or `hook`. The answer has `processes`, `locks`, and `spy`, the py-spy that was used.
     """
     args = request.args
     order = ordered(request)
@@ -197,7 +201,7 @@ def stacks(request: Request) -> dict[str, Any]:
 
 
 def take_stacks(members: Members, order: Order, native: bool = False, bare: tuple[str, ...] = ()) -> dict[str, Any]:
-    """As `stacks`."""
+    """Take the stacks of `members`; arguments and result as in `stacks`."""
     found = members.all()[:MOST]
     facts = [process_facts(process) for process in found]
     for process, one in zip(found, facts):
@@ -207,8 +211,7 @@ def take_stacks(members: Members, order: Order, native: bool = False, bare: tupl
     program = None if "py-spy" in bare else find_py_spy([process.pid for process, _ in wanted[:8]], folders)
     deadline = time.monotonic() + BUDGET * (3 if native else 1)
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        for _ in pool.map(lambda pair: _stack(pair[0], pair[1], program, native, order, bare, deadline), wanted):
-            pass
+        list(pool.map(lambda pair: _stack(pair[0], pair[1], program, native, order, bare, deadline), wanted))
     left = [one for process, one in zip(found, facts) if start_of(process.pid) == process.start]
     _tie_together(left)
     pids = [one["pid"] for one in left]
@@ -245,7 +248,7 @@ def _stack(
 
 
 def _tie_together(processes: list[dict[str, Any]]) -> None:
-    """Say of what a process waits for who is at its other end."""
+    """Add to what a process waits for the process at the other end."""
     pids = [one["pid"] for one in processes]
     files = {one["waits"]["file"] for one in processes} - {None}
     ends = pipe_ends(pids, {file for file in files if file.startswith("pipe:")})

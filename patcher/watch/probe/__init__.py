@@ -1,1 +1,1 @@
-"""Ask a live training process through `probing`, where the job runs with it; write to it only on request."""
+"""Ask a live training process through the package `probing`, if the job runs with it; change it only on request."""

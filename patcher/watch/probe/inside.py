@@ -1,6 +1,7 @@
-"""What is run inside the training process: its source is sent. Standard library, and what the process has imported.
+"""The code that runs inside the training process. Its source is sent there, so it uses only the standard library, and
+packages that the process has imported.
 
-Objects are found among those that Python's collector knows, so no name of the training script is needed.
+Objects are found among those that Python's garbage collector knows, so no name of the training script is needed.
 """
 
 from __future__ import annotations
@@ -17,31 +18,31 @@ MARK = "uky-patch answers: "
 STEPS = ("global_steps", "global_step", "current_step")
 CLIPS = ("grad_clip", "max_grad_norm", "clip_grad", "max_norm")
 MOST = 20
-"""Rows that one answer has at most: they are read by a person."""
+"""Rows that one answer has at most. Set by hand: a person reads them."""
 
 
 def objects(module: str, name: str) -> list[Any]:
-    """Live instances of a class that has been imported; nothing is imported for it."""
+    """Live instances of a class, if its module is imported; nothing is imported for it."""
     kind = getattr(sys.modules.get(module), name, None)
     return [one for one in gc.get_objects() if isinstance(one, kind)] if kind is not None else []
 
 
 def models() -> list[Any]:
-    """Modules that are no part of another one."""
+    """Models: torch modules with parameters that are not part of another module."""
     found = objects("torch.nn", "Module")
     inner = {id(child) for one in found for child in one.children()}
     return [one for one in found if id(one) not in inner and any(True for _ in one.parameters())]
 
 
 def trainers() -> Iterator[Any]:
-    """Objects of classes that are called trainers, such as `RayPPOTrainer`."""
+    """Objects of classes with a name such as `RayPPOTrainer`."""
     for one in gc.get_objects():
         if "rainer" in type(one).__name__ and not isinstance(one, type) and hasattr(one, "__dict__"):
             yield one
 
 
 def gradients(_: dict[str, Any]) -> list[dict[str, Any]]:
-    """Of each model how many gradients there are, and which hold NaN or infinity."""
+    """For each model how many gradients there are, and which of them have NaN or infinity."""
     import torch
 
     rows = []
@@ -61,7 +62,7 @@ def gradients(_: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def threads(_: dict[str, Any]) -> list[dict[str, Any]]:
-    """Each thread but this one, and the innermost line that it is in."""
+    """Each thread but this one, and the line that it is at."""
     known = {one.ident: one for one in threading.enumerate()}
     rows = []
     for ident, frame in sys._current_frames().items():
@@ -105,7 +106,7 @@ def ranks(_: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def step(_: dict[str, Any]) -> list[dict[str, Any]]:
-    """The step that each trainer is at."""
+    """The step of each trainer."""
     return [
         {**ranks({})[0], "trainer": type(one).__name__, "step": int(getattr(one, name))}
         for one in trainers()
@@ -115,7 +116,7 @@ def step(_: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def clip(_: dict[str, Any]) -> list[dict[str, Any]]:
-    """The value that gradients are clipped at, by the trainer or its config."""
+    """The value that gradients are clipped at, from the trainer or its config."""
     found = [(one, getattr(one, "config", None)) for one in trainers()]
     return [
         {"of": type(one).__name__, "name": name, "value": _value(holder, name)}
@@ -136,7 +137,7 @@ def rate(_: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def memory(_: dict[str, Any]) -> list[dict[str, Any]]:
-    """Resident memory, and of each GPU what is allocated, reserved and free, in GB."""
+    """Resident memory; and for each GPU the memory allocated, reserved and free. In GB."""
     with open("/proc/self/status") as status:
         resident = next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
     rows: list[dict[str, Any]] = [{"of": "process", "allocated_gb": round(resident / 1e6, 3)}]
@@ -153,7 +154,7 @@ def memory(_: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def checkpoint(args: dict[str, Any]) -> list[dict[str, Any]]:
-    """The keys of a checkpoint file and what they hold. Nothing in it is run (`weights_only`)."""
+    """The keys of a checkpoint file and what they hold. No code in the file is run (`weights_only`)."""
     import torch
 
     held = torch.load(args["file"], map_location="cpu", weights_only=True, mmap=True)
@@ -174,7 +175,7 @@ def write_clip(args: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def write_empty_cache(_: dict[str, Any]) -> list[dict[str, Any]]:
-    """Collect garbage and give cached GPU memory back."""
+    """Collect garbage and release cached GPU memory."""
     before = memory({})
     gc.collect()
     cuda = getattr(sys.modules.get("torch"), "cuda", None)
@@ -184,7 +185,8 @@ def write_empty_cache(_: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def write_checkpoint(args: dict[str, Any]) -> list[dict[str, Any]]:
-    """Save models and optimizers to a new file, whole or not at all. Not where a model is sharded over ranks."""
+    """Save models and optimizers to a new file, completely or not at all. Refused where a model is sharded over
+    ranks."""
     import torch
 
     file = args["file"]
@@ -218,7 +220,7 @@ def write_rate(args: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def write_all_reduce(_: dict[str, Any]) -> list[dict[str, Any]]:
-    """Sum the steps of all ranks: it hangs unless every rank joins."""
+    """Sum the steps of all ranks. It hangs unless every rank takes part."""
     import torch
     import torch.distributed as group
 
@@ -237,7 +239,7 @@ def _is_part_of_a_shard(model: Any) -> bool:
 
 
 def _is_main(frame: Any) -> bool:
-    """Whether it is the script's own thread; `threading` takes for it whoever imported it first."""
+    """Whether it is the thread of the script. `threading` takes the thread that imported it first for the main one."""
     while frame.f_back is not None:
         frame = frame.f_back
     return bool(frame.f_globals.get("__name__") == "__main__")
@@ -283,7 +285,7 @@ ANSWERS: dict[str, Callable[[dict[str, Any]], list[dict[str, Any]]]] = {
 
 
 def answer(name: str, args: dict[str, Any]) -> None:
-    """Print one line: the rows, or why there are none."""
+    """Print one line with the rows, or the error."""
     try:
         reply: dict[str, Any] = {"rows": ANSWERS[name](args)}
     except BaseException as error:

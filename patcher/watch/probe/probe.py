@@ -1,7 +1,7 @@
-"""The entry of `uky-patch probe`: questions to live processes, and what is done to them on request, each with its risk.
+"""The entry of `uky-patch probe`: questions to live processes, and changes to them on request, each with its risk.
 
-`Probe` asks one process through the `probing` program, which its job has in its environment; `inside` is the source
-that runs in it. Answers have a timeout of 60 s. A collective call is made only where all ranks are named.
+`Probe` asks one process through the program `probing`, which the environment of the job has; `inside` is the code that
+runs in the process. An answer may take 60 s. A collective operation is called only if all ranks are named.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from patcher.watch.probe import inside
 from patcher.worktree.json_text import parse_json
 
 ANSWER_SECONDS = 60.0
-"""Seconds that an answer may take. A guess: code runs once the process gives Python's lock away."""
+"""Seconds that an answer may take. A guess: the code runs once the process releases Python's lock."""
 _FRAME = re.compile(r"^\[Python\] file: (?P<path>.+):(?P<line>\d+) func: (?P<function>.+)$", re.MULTILINE)
 _START = phrase("It has to be started with PROBING=2 in its environment, with probing installed there.")
 _TRACE = phrase("torch is traced where the job is started with PROBING_TORCH_PROFILING=on.")
 
 
 class ProbingError(UkyError):
-    """The process does not answer, or says why it cannot."""
+    """The process does not answer, or answers with an error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """The program, and the process: a pid on this machine, or HOST:PORT where the job's probing listens."""
+    """The program `probing`, and the process: a pid on this machine, or HOST:PORT where the job's probing listens."""
 
     program: Path
     target: str
 
     def ask(self, name: str, args: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """The rows that `inside` answers with. Raises ProbingError."""
+        """Run a function of `inside` in the process, and return its rows. Raises ProbingError."""
         source = Path(inside.__file__).read_text(encoding="utf-8")
         program = (
             f"(lambda kept: (exec({source!r}, kept), kept['answer']({name!r}, {dict(args)!r})))({{'__name__': 'uky'}})"
@@ -56,12 +56,12 @@ class Probe:
         )
 
     def backtrace(self) -> list[dict[str, Any]]:
-        """The main thread's Python frames, innermost first. Raises ProbingError."""
+        """The Python frames of the main thread, innermost first. Raises ProbingError."""
         found = _FRAME.finditer(self._run("backtrace"))
         return [{"function": one["function"], "file": one["path"], "line": int(one["line"])} for one in found]
 
     def query(self, statement: str) -> list[dict[str, Any]]:
-        """The rows of a query of probing's tables, whose last column must be short. Raises ProbingError."""
+        """The rows of a query of probing's tables. The last column must be short, see `_table`. Raises ProbingError."""
         return _table(self._run("query", statement))
 
     def _run(self, *arguments: str) -> str:
@@ -107,7 +107,7 @@ def _rows(text: str, target: str) -> list[dict[str, Any]]:
 
 
 def _table(text: str) -> list[dict[str, Any]]:
-    """The rows of a table drawn with lines. A wide cell goes on in the next line, in which the last cell is empty."""
+    """Parse a table drawn with lines. A wide cell goes on in the next line, in which the last cell is empty."""
     rows: list[list[str]] = []
     names: list[str] = []
     for line in text.splitlines():
@@ -124,17 +124,17 @@ def _table(text: str) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A question that changes nothing. `tables` is a query of probing's own tables in place of code."""
+    """A question that changes nothing. `tables`: a query of probing's own tables, in place of code."""
 
     title: Phrase
     tables: str = ""
     argument: str = ""
-    """What it wants to be given, if anything."""
+    """The argument that it needs, if any."""
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Something that is done to the process, on request only."""
+    """A change to the process, made only on request."""
 
     title: Phrase
     risk: Phrase
@@ -200,7 +200,7 @@ WRITES: Mapping[str, Write] = {
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one process answered: rows, or why there are none."""
+    """The answer of one process: rows, or an error."""
 
     target: str
     rows: Sequence[Mapping[str, Any]] = ()
@@ -208,13 +208,18 @@ class Answer:
 
 
 def read(name: str, targets: Sequence[str], python: Path | None, argument: str | None) -> tuple[Answer, ...]:
-    """Ask each process. Raises UsageError for a question that there is none of, or without its argument."""
+    """Ask each process.
+
+    Args:
+        targets: pids on this machine, or HOST:PORT.
+        python: the interpreter of the job's environment, or its folder.
+
+    Raises UsageError for an unknown question, or one without its argument.
+    """
     question = READS.get(name)
     if question is None:
         raise _unknown(name, READS)
-    if question.argument and not argument:
-        raise UsageError(phrase("{name} wants {argument}", name=name, argument=question.argument))
-    args = {"file": os.path.abspath(argument)} if argument else {}  # noqa: PTH100
+    args = _file(name, argument) if question.argument == "FILE" else {}
 
     def one(probe: Probe) -> Sequence[Mapping[str, Any]]:
         if name == "backtrace":
@@ -227,9 +232,9 @@ def read(name: str, targets: Sequence[str], python: Path | None, argument: str |
 def write(
     name: str, targets: Sequence[str], python: Path | None, argument: str | None, agreed: Callable[[Write], bool]
 ) -> tuple[Answer, ...] | None:
-    """Do it to each process, all at the same time; None where nobody agrees.
+    """Change each process, all at the same time; None where the user does not agree.
 
-    Raises UsageError for what cannot be done, such as a collective call without all ranks.
+    Raises UsageError for what cannot be done, such as a collective operation without all ranks.
     """
     action = WRITES.get(name)
     if action is None:
@@ -244,7 +249,7 @@ def write(
 
 
 def probes(targets: Sequence[str], python: Path | None) -> list[Probe]:
-    """Each process with the probing program of its environment, else that of `python`, else on PATH."""
+    """The processes, each with the program `probing` of its environment, else of `python`, else on PATH."""
     return [Probe(_program(target, python), target) for target in targets]
 
 
@@ -260,7 +265,7 @@ def _each(work: Callable[[Probe], Sequence[Mapping[str, Any]]], asked: Sequence[
 
 
 def _check_ranks(asked: Sequence[Probe]) -> None:
-    """All ranks of one group are named, each once."""
+    """Raise UsageError unless all ranks of one group are named, each once."""
     ranks = [row for probe in asked for row in probe.ask("ranks", {})]
     if not all(row["initialised"] for row in ranks) or sorted(row["rank"] for row in ranks) != list(range(len(asked))):
         title: Phrase = phrase("not all ranks are named, or one is named twice")
@@ -274,10 +279,9 @@ def _check_ranks(asked: Sequence[Probe]) -> None:
 
 
 def _args(name: str, action: Write, argument: str | None) -> dict[str, Any]:
+    """What `inside` gets for the argument of the command line."""
     if action.argument == "FILE":
-        if not argument:
-            raise UsageError(phrase("{name} wants {argument}", name=name, argument=action.argument))
-        return {"file": os.path.abspath(argument)}  # noqa: PTH100
+        return _file(name, argument)
     if not action.argument:
         return {}
     try:
@@ -289,7 +293,17 @@ def _args(name: str, action: Write, argument: str | None) -> dict[str, Any]:
     return {action.argument.lower(): value}
 
 
+def _file(name: str, argument: str | None) -> dict[str, str]:
+    if not argument:
+        raise UsageError(phrase("{name} wants {argument}", name=name, argument="FILE"))
+    return {"file": os.path.abspath(argument)}  # noqa: PTH100
+
+
 def _program(target: str, python: Path | None) -> Path:
+    """The program `probing` for a process. Raises UsageError where there is none.
+
+    In an environment that the user did not name, only a program of this user or root is run.
+    """
     named = [python if python.is_dir() else python.parent] if python else []
     for folder in (*_folders_of(target), *named):
         for place in (folder / "probing", folder / "bin" / "probing"):
@@ -308,7 +322,7 @@ def _program(target: str, python: Path | None) -> Path:
 
 
 def _folders_of(target: str) -> list[Path]:
-    """Where the process's own environment may hold programs: beside its interpreter, and on its PATH."""
+    """The folders in which the process's environment may have programs: beside its interpreter, and on its PATH."""
     if not target.isdigit():
         return []
     place = Path("/proc") / target

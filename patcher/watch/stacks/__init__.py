@@ -1,1 +1,1 @@
-"""What the stacks of a job's processes say: grouped, the odd one named, each place with what it means."""
+"""Interpret the stacks of a job's processes: group them by place, find the odd one, and say what each place means."""

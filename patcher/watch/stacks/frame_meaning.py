@@ -1,8 +1,8 @@
-"""What it means that a process stands in a frame: what it does there, and the phase that this belongs to.
+"""What a process does in a frame, and the phase of the run that the frame belongs to.
 
-Paths of frames are shown from their package on: `/opt/env/lib/python3.11/site-packages/verl/trainer/main_ppo.py`
-is shown as `verl/trainer/main_ppo.py`. Tables of patterns over `PATH:FUNCTION` say what a frame means.
-Where a process's Python cannot be looked into, the kernel tells what it waits for: `kernel_call` and `waits_for`.
+Paths of frames are shown from their package on: `/opt/env/lib/python3.11/site-packages/verl/trainer/main_ppo.py` is
+shown as `verl/trainer/main_ppo.py`. Tables of patterns over `PATH:FUNCTION` say what a frame means. If the Python stack
+of a process cannot be read, the kernel says what it waits for: `kernel_call` and `waits_for`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from patcher.logs.milestones import Phase
 from patcher.watch.stacks.processes import Frame, Process
 
 TELLING = 4
-"""Frames that a place is shown with: what fits on a line or two."""
+"""Frames that a place is shown with: they fit on a line or two."""
 
 PACKAGES = frozenset(
     (
@@ -25,7 +25,7 @@ PACKAGES = frozenset(
         *("sglang", "torch", "torchdata", "transformers", "triton", "trl", "verl", "vllm", "wandb"),
     )
 )
-"""Packages that frames are known by, wherever they lie; not `datasets`, as folders of people's own are called."""
+"""Packages that are recognised in any path; not `datasets`, as people name folders of their own so."""
 
 _LIBRARY = re.compile(r"(?:^|.*/)lib(?:64)?/python3[.\d]*t?/(?P<rest>.*)$")
 _NOISE = (
@@ -35,11 +35,11 @@ _NOISE = (
     *("verl/single_controller/base/decorator.py", "verl/utils/profiler/", "verl/utils/transferqueue_utils.py"),
     "ray/_private/workers/default_worker.py",
 )
-"""What only passes a call on."""
+"""Files whose functions only pass a call on."""
 
 
-def frame(path: str, function: str, line: int, root: str = "") -> Frame:
-    """A frame with its path cut to what tells."""
+def shown_frame(path: str, function: str, line: int, root: str = "") -> Frame:
+    """A frame with its path shortened. `root`: the tree, whose files are shown from it on."""
     _, found, tail = path.rpartition("-packages/")
     if found:
         return Frame(tail, function, line)
@@ -55,10 +55,10 @@ def frame(path: str, function: str, line: int, root: str = "") -> Frame:
 
 
 def _of_package(path: str) -> str:
-    """A path in a checkout or a folder on PYTHONPATH from its package on; of any other path the last two parts.
+    """A path in a checkout or in a folder on PYTHONPATH, from its package on; of any other path the last two parts.
 
-    The package is the outermost name that is one's, and what is inside of it may be called like another:
-    `/src/verl/verl/single_controller/ray/base.py`. The name of a user, below `/home`, is none.
+    The outermost known name is the package; a package may contain a folder of the same name:
+    `/src/verl/verl/single_controller/ray/base.py`. The name of a user, below `/home`, is no package.
     """
     parts = path.split("/")
     below = 3 if parts[1] in ("home", "Users") else 1
@@ -69,9 +69,10 @@ def _of_package(path: str) -> str:
 
 
 def telling_frames(frames: Sequence[Frame]) -> tuple[Frame, ...]:
-    """The innermost frames that say where a process is: what only waits or passes on is folded into its caller.
+    """The innermost frames that say where a process is, without those that only pass a call on.
 
-    The innermost frame of Python's library is kept in front, for it says how it waits.
+    If the innermost frame is in Python's standard library, the call into the library comes first, as it says how the
+    process waits.
     """
     own = [one for one in frames if not one.library and not one.path.startswith(_NOISE)]
     first = next(iter(frames), None)
@@ -84,7 +85,7 @@ def telling_frames(frames: Sequence[Frame]) -> tuple[Frame, ...]:
 
 
 def own_part(frames: Sequence[Frame]) -> tuple[Frame, ...]:
-    """The frames of a forked process without those of its parent, at which it was forked."""
+    """The frames of a forked process without those of its parent."""
     for number, one in enumerate(frames):
         if one.path == "multiprocessing/process.py" and one.function.endswith("_bootstrap"):
             return tuple(frames[:number])
@@ -92,12 +93,13 @@ def own_part(frames: Sequence[Frame]) -> tuple[Frame, ...]:
 
 
 def frames_key(frames: Iterable[Frame]) -> tuple[str, ...]:
-    """What is the same for processes that stand in the same place, by whichever account."""
+    """What processes in the same place have in common, whether py-spy or faulthandler took the stack: frames without
+    lines."""
     return tuple(f"{one.path}:{one.function.rpartition('.')[2]}" for one in frames)
 
 
 def outermost_call(frames: Sequence[Frame]) -> Frame:
-    """The call into Python's library from which the innermost frame comes: queue.get rather than its lock."""
+    """The outermost of the innermost frames in Python's standard library: `queue.get` rather than its lock."""
     found = frames[0]
     for one in frames:
         if not one.library:
@@ -107,8 +109,8 @@ def outermost_call(frames: Sequence[Frame]) -> Frame:
 
 
 Act: TypeAlias = Literal["waits-peers", "waits-others", "waits-lock", "waits-input", "works"]
-"""`waits-peers`: in a collective or for the group to form; `waits-others`: for another process's answer;
-`waits-lock`, `waits-input`: for a lock, for data; `works`: it computes, compiles, loads."""
+"""`waits-peers`: in a collective operation, or while a process group is formed; `waits-others`: for the answer of
+another process; `waits-lock`, `waits-input`: for a lock, for data; `works`: it computes, compiles or loads."""
 Entry: TypeAlias = tuple[str, Act, Phrase]
 
 _COLLECTIVES = (
@@ -157,7 +159,7 @@ SPECIFIC: tuple[Entry, ...] = (
     ),
     (r"vllm/\S*:\S*(capture_model|_capture_cudagraphs|capture_graph)", "works", phrase("captures CUDA graphs")),
 )
-"""Of packages: they say what is done, whatever Python's library does for it further in."""
+"""Of packages. They say what is done, whatever function of the standard library is called for it."""
 GENERAL: tuple[Entry, ...] = (
     (r"(multiprocessing/)?queues?\.py:(\w+\.)?get$", "waits-input", phrase("waits at an empty queue")),
     (r"queue\.py:(\w+\.)?put$", "waits-others", phrase("waits at a full queue")),
@@ -181,7 +183,7 @@ GENERAL: tuple[Entry, ...] = (
     (r"(selectors|asyncio/base_events|asyncio/runners)\.py:", "waits-others", phrase("waits for an event")),
     (r"(socket|ssl|http/client)\.py:", "waits-others", phrase("waits for the network")),
 )
-"""Of Python's library."""
+"""Of Python's standard library."""
 IDLE: tuple[Entry, ...] = (
     (
         r"torch/utils/data/_utils/worker\.py:_worker_loop|torchdata/stateful_dataloader/worker\.py:_worker_loop",
@@ -191,7 +193,7 @@ IDLE: tuple[Entry, ...] = (
     (r"ray/_private/worker\.py:\S*main_loop$", "waits-others", phrase("has nothing to do")),
     (r"vllm/v1/engine/core\.py:\S*(run_busy_loop|_process_input_queue)", "waits-others", phrase("has nothing to do")),
 )
-"""Loops that wait for work: they tell only where nothing of the job's own is called from them."""
+"""Loops that wait for work. They count only if they call no other code of the job."""
 PHASES: tuple[tuple[str, Phase], ...] = (
     (
         r"verl/\S*:\S*(update_weights|sync_rollout_weights|sync_weights|_update_weights\w*|send_weights|receive_weights)",
@@ -223,7 +225,7 @@ PHASES: tuple[tuple[str, Phase], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class FrameMeaning:
-    """What a process does."""
+    """What a process does, as a kind and in words."""
 
     act: Act
     meaning: Phrase
@@ -234,11 +236,12 @@ _SPECIFIC, _GENERAL, _IDLE = (
 )
 _PHASES = tuple((re.compile(pattern), phase) for pattern, phase in PHASES)
 _NEAR = 12
-"""Frames from the innermost one on that say what a process does; those further out say for what."""
+"""Innermost frames that say what a process does; outer ones say what for. Set by hand."""
 
 
 def meaning_of(frames: Sequence[Frame]) -> FrameMeaning | None:
-    """What the innermost frame that tells it says, a package's before Python's own; None where none does."""
+    """The meaning of the innermost frame with a known one, packages before the standard library; None where no frame
+    has one."""
     if (found := idle(frames)) is not None:
         return found
     if any(frame.path.startswith("importlib") for frame in frames[:_NEAR]):
@@ -253,13 +256,13 @@ def meaning_of(frames: Sequence[Frame]) -> FrameMeaning | None:
 
 
 def idle(frames: Sequence[Frame]) -> FrameMeaning | None:
-    """What a process waits for that only waits for work; None where something of the job's own is called."""
+    """What an idle process waits for; None if it has called code of the job."""
     own = next((frame for frame in frames if not frame.library), None)
     return None if own is None else _found(_IDLE, own)
 
 
 def phase_of_frames(frames: Sequence[Frame]) -> Phase | None:
-    """The phase that the first frame belongs to that belongs to one, from the innermost on."""
+    """The phase of the innermost frame that belongs to one; None where none does."""
     for frame in frames:
         for pattern, phase in _PHASES:
             if any(pattern.search(text) for text in frame.texts):
@@ -268,7 +271,7 @@ def phase_of_frames(frames: Sequence[Frame]) -> Phase | None:
 
 
 def phase_of_processes(processes: Sequence[Process]) -> Phase | None:
-    """The phase that the ranks are in, else the engines, else whoever leads."""
+    """The phase of the ranks; without one, that of the engines, then of the driver."""
     for role in ("rank", "engine", "loader", "driver"):
         for process in processes:
             if process.role == role and process.main is not None and (found := phase_of_frames(process.main.frames)):
@@ -328,11 +331,11 @@ _CHANNELS: tuple[tuple[str, str], ...] = (
     ("nvidia", "gpu"),
     ("uvm_", "gpu"),
 )
-"""Parts of the names of places in the kernel, and the call that waits there."""
+"""Parts of the names of kernel functions (`wchan`, kernel stack), and the system call that waits there."""
 
 
 def kernel_call(process: Process) -> str | None:
-    """The system call that the main thread waits in, or what stands for it; None where nothing tells."""
+    """The system call in which the main thread waits, or `disk` or `gpu`; None where it is not known."""
     if process.waits.get("call"):
         return str(process.waits["call"])
     for place in (str(process.waits.get("wchan") or ""), *process.kernel):
@@ -343,7 +346,7 @@ def kernel_call(process: Process) -> str | None:
 
 
 def waits_for(process: Process) -> Phrase | Phrases:
-    """What the kernel says of a process, in words; nothing where it may not be read."""
+    """What a process waits for according to the kernel, in words; empty where it may not be read."""
     if process.stopped:
         return phrase("is stopped by a signal")
     if process.state == "D":

@@ -1,6 +1,4 @@
-"""Processes grouped by where their stacks stand, and the odd ones: the rank that is elsewhere while all others wait for
-it.
-"""
+"""Group processes by their stacks, and find the odd ones: the rank that is elsewhere while all others wait for it."""
 
 from __future__ import annotations
 
@@ -23,18 +21,18 @@ ORDER: tuple[Role, ...] = ("rank", "engine", "loader", "driver", "worker", "help
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Processes of one role in one place. `odd` where they hold up, or stand apart from, the others of their kind."""
+    """Processes of one role in one place. `odd` if they hold up, or stand apart from, the others of their role."""
 
     processes: tuple[Process, ...]
     frames: tuple[Frame, ...]
-    """Those that tell, innermost first; empty where only the kernel is known."""
+    """The frames that say where they are, innermost first; empty where only the kernel is known."""
     doing: FrameMeaning | None
     odd: Phrase | Phrases = NOTHING
-    """Why it is taken for the odd one; nothing where it is not."""
+    """Why the group is odd; empty where it is not."""
 
     @property
     def role(self) -> Role:
-        """What all of them are of the job."""
+        """The role of the processes in the job."""
         return self.processes[0].role
 
     @property
@@ -55,7 +53,7 @@ class Group:
 
     @property
     def where(self) -> str:
-        """The place in a word: the frame that tells most, else what the kernel says."""
+        """The place in short: the first frame outside of the standard library, else what the kernel says."""
         if not self.frames:
             return str(waits_for(self.processes[0])) or self.processes[0].state
         own = next((frame for frame in self.frames if not frame.library), self.frames[0])
@@ -64,7 +62,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class ProcessGroups:
-    """All groups, ranks first; and the ranks that there should be and are not, with the group's size."""
+    """All groups, ranks first; the ranks that are missing, and the size of the process group if known."""
 
     groups: tuple[Group, ...]
     absent: tuple[int, ...] = ()
@@ -72,14 +70,14 @@ class ProcessGroups:
 
     @property
     def odd(self) -> tuple[Group, ...]:
-        """The groups that hold the others up, or stand apart."""
+        """The groups that hold up the others, or stand apart."""
         return tuple(group for group in self.groups if group.odd)
 
 
 def group_processes(processes: Iterable[Process], locks: Iterable[Lock] = ()) -> ProcessGroups:
-    """The processes of a job, Ray's own left out. Idle workers of Ray are left out too.
+    """Group the processes of a job, without Ray's own and without Ray's idle workers.
 
-    Who holds a file lock of `locks` that others wait for is the odd one.
+    A process that holds a file lock of `locks` for which others wait is odd.
     """
     found = [one for one in processes if one.role != "system" and not one.title.startswith("ray::IDLE")]
     places: dict[tuple[object, ...], list[Process]] = {}
@@ -108,7 +106,7 @@ def _group(members: tuple[Process, ...]) -> Group:
 
 
 def _absent(processes: Sequence[Process]) -> tuple[tuple[int, ...], int | None]:
-    """Ranks that their own group counts and that are not there."""
+    """The ranks below WORLD_SIZE that no process has, and WORLD_SIZE; nothing where the processes disagree about it."""
     ranks = [one.rank for one in processes if one.role == "rank" and one.rank.number is not None]
     sizes = {one.size for one in ranks if one.size}
     if len(sizes) != 1:
@@ -125,7 +123,7 @@ def _with_oddness(group: Group, groups: Sequence[Group], absent: tuple[int, ...]
 
 
 def _oddness(group: Group, others: Sequence[Group], absent: tuple[int, ...]) -> Phrase | Phrases:
-    """Why a group is the odd one. Stopped ones are; else those that do not wait where all others of their kind do."""
+    """Why a group is odd: its processes are stopped, or they are elsewhere while all others of their role wait."""
     first = group.processes[0]
     if first.stopped:
         return phrase("the others can wait for ever")
@@ -140,7 +138,7 @@ def _oddness(group: Group, others: Sequence[Group], absent: tuple[int, ...]) -> 
         return phrase("elsewhere while the others wait for it")
     if waiting and not others_wait:
         return NOTHING
-    # Those that wait are not odd where a rank is missing: it is that one which they wait for.
+    # If a rank is missing, those that wait for it are not odd.
     if absent and waiting:
         return NOTHING
     if len(most.processes) > len(group.processes):

@@ -1,4 +1,4 @@
-"""The types of a look at the stacks: frames, threads, ranks, processes, locks of one machine."""
+"""The types for stacks: frames, threads, ranks, processes, and locks of one machine."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 How: TypeAlias = Literal["py-spy", "faulthandler", "proc"]
-"""Whose account of a process it is. `proc`: only what the kernel tells."""
+"""How the stack was taken. `proc`: it was not, and only the kernel says what the process does."""
 Role: TypeAlias = Literal["driver", "rank", "engine", "loader", "worker", "helper", "system"]
-"""`driver` leads; `rank` trains; `engine` generates; `loader` reads data for one; `worker`: another of Ray's;
-`helper`: a shell, a tee, a compiler, a tracker of resources; `system`: Ray's own."""
+"""`driver` leads; `rank` trains; `engine` generates; `loader` reads data for one of them; `worker`: another of Ray's;
+`helper`: a shell, `tee`, a compiler, a resource tracker; `system`: Ray's own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """`path` as it is shown: from the package or the tree on, of Python's library the file alone."""
+    """A frame. `path` is shortened: from the package or the tree on, in Python's standard library the file only."""
 
     path: str
     function: str
     """With its class where that is known: `Worker.get`."""
     line: int = 0
     library: bool = False
-    """Whether it is of Python's own library."""
+    """Whether it is in Python's standard library."""
 
     @property
     def place(self) -> str:
@@ -31,14 +31,14 @@ class Frame:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """What patterns are searched in: with the function's class, and without."""
+        """The texts that patterns are searched in: with the class of the function, and without."""
         bare = self.function.rpartition(".")[2]
         return (self.place,) if bare == self.function else (self.place, f"{self.path}:{bare}")
 
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """A thread's Python stack; frames come innermost first."""
+    """The Python stack of a thread, innermost frame first."""
 
     frames: tuple[Frame, ...]
     name: str = ""
@@ -47,12 +47,12 @@ class Thread:
 
 @dataclass(frozen=True, slots=True)
 class Rank:
-    """A process's place among those that work together; what is not known is None."""
+    """The rank of a process in its group; None where it is not known."""
 
     number: int | None = None
     size: int | None = None
     group: str = ""
-    """Which of several such groups: Ray's name of the worker group, or TP, DP of an engine."""
+    """Which group, if there are several: Ray's name of the worker group, or TP, DP of an engine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +70,13 @@ class Process:
     how: How = "proc"
     threads: tuple[Thread, ...] = ()
     waits: Mapping[str, Any] = field(default_factory=dict)
-    """Where its main thread is in the kernel: `wchan`, `call`, `file`, `ends`, `peer`."""
+    """Where its main thread is in the kernel: `wchan`, `call`, `file`, `ends`, `peer`, as `process_facts` returns them.
+    """
     kernel: tuple[str, ...] = ()
     closed: str = ""
-    """Why it cannot be looked into: user, capabilities, yama, closed."""
+    """Why its stack may not be read: user, capabilities, yama, closed; "" if it may."""
     failed: tuple[tuple[str, str], ...] = ()
-    """What was tried in vain, and its message."""
+    """The ways to take the stack that failed, each with its message."""
 
     @property
     def main(self) -> Thread | None:
@@ -84,13 +85,13 @@ class Process:
 
     @property
     def stopped(self) -> bool:
-        """Whether a signal has stopped it (SIGSTOP, a debugger)."""
+        """Whether a signal stopped it (SIGSTOP, a debugger)."""
         return self.state in ("T", "t")
 
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """A file lock that a process of the job holds or waits for: who holds it, by number and name."""
+    """A file lock that a process of the job holds or waits for; the holders by pid and name."""
 
     path: str | None
     holders: Mapping[int, str]
@@ -99,7 +100,7 @@ class Lock:
 
 @dataclass(frozen=True, slots=True)
 class MachineStacks:
-    """The processes of one machine."""
+    """The processes and locks of one machine. `spy`: the py-spy that was used."""
 
     host: str
     processes: Sequence[Process]

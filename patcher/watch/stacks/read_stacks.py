@@ -1,4 +1,5 @@
-"""The agent's answer to `stacks` as processes, each with its threads, role (rank, engine, loader, …) and rank."""
+"""Turn the agent's answer to `stacks` into processes, each with its threads, role (rank, engine, loader, …) and
+rank."""
 
 from __future__ import annotations
 
@@ -7,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from patcher.preflight.agent.run_programs import threads as dumped
-from patcher.watch.stacks.frame_meaning import frame, own_part
+from patcher.preflight.agent.run_programs import threads as dumped_threads
+from patcher.watch.stacks.frame_meaning import own_part, shown_frame
 from patcher.watch.stacks.processes import Lock, MachineStacks, Process, Rank, Role, Thread
 
-# The titles that processes give themselves: `VLLM::EngineCore_DP0`, `VLLM::Worker_TP1`, `sglang::scheduler_TP0`; and
-# those of Ray's actors, `ray::WorkerDict.actor_rollout_update_actor`.
+# Titles that processes give themselves: `VLLM::EngineCore_DP0`, `VLLM::Worker_TP1`, `sglang::scheduler_TP0`; Ray's
+# actors have `ray::WorkerDict.actor_rollout_update_actor`.
 _ENGINE = re.compile(r"VLLM::(?P<what>EngineCore|Worker)(?P<rest>\S*)|sglang::(?P<other>\S+)", re.IGNORECASE)
 _PARALLEL = re.compile(r"_(?P<group>TP|PP|DP|EP)(?P<number>\d+)", re.IGNORECASE)
 _RAY = re.compile(r"ray::(?P<actor>[\w.:<>]+)")
@@ -29,7 +30,7 @@ _HELPS = (
 
 
 def assign_ranks(found: Sequence[Process], answers: Sequence[Mapping[str, Any]]) -> tuple[Process, ...]:
-    """The processes with role and rank. `answers`: what the agent answered about each, in the same order."""
+    """Add role and rank to processes. `answers`: the agent's facts about each, in the same order."""
     variables = {one["pid"]: one["env"] for one in answers}
     names = {one["pid"]: one["name"] for one in answers}
     by_pid = {process.pid: process for process in found}
@@ -42,7 +43,7 @@ def assign_ranks(found: Sequence[Process], answers: Sequence[Mapping[str, Any]])
 
 
 def _inherits(process: Process, by_pid: Mapping[int, Process], variables: Mapping[int, Mapping[str, str]]) -> bool:
-    """Whether it only has the rank that its parent has."""
+    """Whether it has its rank only because it inherited the environment of its parent."""
     parent = by_pid.get(process.parent)
     if parent is None or parent.role in ("system", "helper"):
         return False
@@ -53,7 +54,7 @@ def _inherits(process: Process, by_pid: Mapping[int, Process], variables: Mappin
 def _role(
     process: Process, variables: Mapping[str, str], name: str, inherits: bool, by_pid: Mapping[int, Process]
 ) -> tuple[Role, Rank]:
-    """What a process is of the job, and its rank: by its title, its frames, and the variables that the training set."""
+    """The role and rank of a process, by its title, its frames, and the environment variables of the training."""
     if process.role in ("system", "helper"):
         return process.role, process.rank
     if found := _ENGINE.search(process.title):
@@ -64,7 +65,7 @@ def _role(
         return "loader", Rank()
     if any(text in process.title for text in _HELPS):
         return "helper", Rank()
-    # What a rank starts, such as a compiler, has its RANK in its environment too; it is no second rank of that number.
+    # A program that a rank starts, such as a compiler, inherits its RANK; it is no second rank of that number.
     number, size = _number(variables.get("RANK")), _number(variables.get("WORLD_SIZE"))
     if number is not None and not inherits:
         return "rank", Rank(number, size, variables.get("WG_PREFIX", ""))
@@ -76,6 +77,7 @@ def _role(
 
 
 def _is_loader(process: Process, name: str, by_pid: Mapping[int, Process]) -> bool:
+    """Whether it is a worker of torch's DataLoader, by its name, its frames, or those of its parent."""
     main = process.main
     if name.startswith("pt_data_worker") or any(
         frame.path.startswith(_LOADS) for frame in (main.frames if main is not None else ())
@@ -83,13 +85,14 @@ def _is_loader(process: Process, name: str, by_pid: Mapping[int, Process]) -> bo
         return True
     parent = by_pid.get(process.parent)
     waits = parent.main.frames if parent is not None and parent.main is not None else ()
-    # Without a stack of its own, a worker is known by its parent: a process that forked it and is in its DataLoader.
+    # A loader without a stack of its own is recognised by its parent: the process that forked it, which is in a
+    # DataLoader.
     forked = parent is not None and parent.title == process.title
     return forked and any(frame.path.startswith("torch/utils/data/dataloader.py") for frame in waits)
 
 
 def _of_parent(process: Process, done: Mapping[int, Process]) -> Process:
-    """A data loader's rank is that of the process that it reads for."""
+    """Give a data loader the rank of the process that it reads for."""
     parent = done.get(process.parent)
     if process.role == "loader" and parent is not None and parent.rank.number is not None:
         return replace(process, rank=parent.rank)
@@ -101,8 +104,8 @@ def _number(text: str | None) -> int | None:
 
 
 def read_stacks(answer: Mapping[str, Any], host: str, root: str = "") -> MachineStacks:
-    """The answer of `stacks`; `host` is what the machine is called here, `root` where the tree is on it."""
-    found = assign_ranks([process(one, host, root) for one in answer["processes"]], answer["processes"])
+    """Read the answer of `stacks`. `host`: the name of the machine; `root`: the folder of the tree there."""
+    found = assign_ranks([_process(one, host, root) for one in answer["processes"]], answer["processes"])
     locks = [
         Lock(one["path"], {int(pid): name for pid, name in one["holders"].items()}, tuple(one["waiters"]))
         for one in answer["locks"]
@@ -110,8 +113,8 @@ def read_stacks(answer: Mapping[str, Any], host: str, root: str = "") -> Machine
     return MachineStacks(host, found, locks, answer["spy"])
 
 
-def process(facts: Mapping[str, Any], host: str, root: str = "") -> Process:
-    """One process; role and rank are found by comparing all of them later."""
+def _process(facts: Mapping[str, Any], host: str, root: str = "") -> Process:
+    """One process. Role and rank are added later, as they depend on the other processes."""
     return Process(
         pid=facts["pid"],
         host=host,
@@ -139,21 +142,23 @@ def _threads(facts: Mapping[str, Any], root: str) -> tuple[Thread, ...]:
 
 
 def of_spy(threads: Sequence[Mapping[str, Any]], root: str = "") -> tuple[Thread, ...]:
-    """Threads as py-spy gives them, the agent having left out what is not needed."""
+    """Threads from the output of py-spy, which the agent has reduced."""
     return tuple(
         Thread(
-            own_part([frame(path, name, line, root) for path, name, line in one["frames"]]), one["name"], one["main"]
+            own_part([shown_frame(path, name, line, root) for path, name, line in one["frames"]]),
+            one["name"],
+            one["main"],
         )
         for one in threads
     )
 
 
 def of_faulthandler(text: str, root: str = "") -> tuple[Thread, ...]:
-    """Threads of a dump that faulthandler has written; the main one is the last."""
-    found = dumped(text)
+    """Threads from a dump of faulthandler, in which the main thread is the last."""
+    found = dumped_threads(text)
     return tuple(
         Thread(
-            own_part([frame(path, function, int(line), root) for path, line, function in one.frames]),
+            own_part([shown_frame(path, function, int(line), root) for path, line, function in one.frames]),
             one.name or ("MainThread" if number == len(found) else ""),
             number == len(found),
         )

@@ -1,6 +1,7 @@
-"""Symptoms that are found in stacks instead of a log: the record's patterns are searched in frames, `path:function`.
+"""Find symptoms in stacks instead of a log: the patterns of a record are searched in frames, `path:function`.
 
-For a stalled run they come before what the log says: the stack of a hanging process tells more than its last words.
+For a stalled run they come before the symptoms of the log: the stack of a hanging process says more than its last
+lines.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from patcher.diagnose.diagnosis import Diagnosis, Finding, Offer
+from patcher.diagnose.diagnosis import Diagnosis, Finding, Offer, Role
 from patcher.diagnose.evidence import LogLine
 from patcher.diagnose.fixes import FixContext, fixes_for, versions_allow
 from patcher.diagnose.timed_pattern import TimedPattern
@@ -19,14 +20,14 @@ from patcher.watch.stacks.grouping import ORDER
 from patcher.watch.stacks.processes import Frame, Process
 
 NOWHERE = -1
-"""The offset of what no log says, but a stack."""
+"""The offset of a finding that is on no line of the log."""
 _LONGEST = 4000
-"""Characters of a frame's path and name that are looked at: paths have 4,096 at most."""
+"""Characters of a frame's path and name that are searched: paths have at most 4,096."""
 
 
 @dataclass(frozen=True, slots=True)
 class StackSymptom:
-    """A symptom, a process that shows it, and the frame that its first pattern was found in, if it has any."""
+    """A symptom, a process that shows it, and the frame that its first pattern matched; None if it has no patterns."""
 
     symptom: Symptom
     process: Process
@@ -34,16 +35,19 @@ class StackSymptom:
 
     @property
     def text(self) -> str:
-        """The sign in a word: where the process stands, else what it is called."""
+        """What shows the symptom: the place of the frame, else the title of the process."""
         return self.frame.place if self.frame is not None else self.process.title
 
 
 def find_in_stacks(
     symptoms: Iterable[Symptom], processes: Sequence[Process], odd: Sequence[int], versions: Mapping[str, str]
 ) -> tuple[StackSymptom, ...]:
-    """One sign of each symptom, the most telling first. `odd` are processes by number.
+    """For each symptom that is found the process that shows it best; causes first.
 
-    A process that only waits for work, such as an engine without a request, is no sign of anything.
+    An idle process, such as an engine without a request, shows no symptom.
+
+    Args:
+        odd: the pids of the odd processes.
     """
     found = []
     for symptom in symptoms:
@@ -55,7 +59,8 @@ def find_in_stacks(
 
 
 def _rank(sign: StackSymptom, odd: Sequence[int]) -> tuple[bool, int, int]:
-    """Odd processes before others, those that do the work before those that wait for them, what is further in first."""
+    """Odd processes before others, those that do the work before those that wait for them, inner frames before outer
+    ones."""
     main = sign.process.main
     frames = main.frames if main is not None else ()
     depth = frames.index(sign.frame) if sign.frame is not None and sign.frame in frames else len(frames)
@@ -76,7 +81,7 @@ def _signs(symptom: Symptom, process: Process) -> Iterable[StackSymptom]:
 
 
 def _matched(stack: Stack, frames: Sequence[Frame]) -> Frame | None:
-    """The frame of the first pattern, where all patterns are found."""
+    """The frame that the first pattern matches, if every pattern matches a frame."""
     places = []
     for pattern in stack.frames:
         search = TimedPattern(pattern)
@@ -90,25 +95,25 @@ def _matched(stack: Stack, frames: Sequence[Frame]) -> Frame | None:
 def add_stack_symptoms(
     found: Diagnosis, symptoms: Sequence[Symptom], processes: Sequence[Process], odd: Sequence[int]
 ) -> Diagnosis:
-    """The diagnosis of a stalled run with what its stacks show: they say better than its last words why it stands."""
+    """Add the symptoms that the stacks of a stalled run show. They become the root, ahead of what the log shows."""
     signs = find_in_stacks(symptoms, processes, odd, found.versions)
     known = {sign.symptom.id for sign in signs}
     rest = [finding for finding in found.findings if finding.id not in known]
-    fitting = FixContext(found.versions)
-    shown = [_finding_of(sign, "root" if number == 0 else "cascade", fitting) for number, sign in enumerate(signs)]
+    context = FixContext(found.versions)
+    shown = [_finding_of(sign, "root" if number == 0 else "cascade", context) for number, sign in enumerate(signs)]
     if shown:
         rest = [replace(finding, role="cascade") for finding in rest]
     return replace(found, findings=(*shown, *rest))
 
 
-def _finding_of(sign: StackSymptom, role: str, fitting: FixContext) -> Finding:
+def _finding_of(sign: StackSymptom, role: Role, context: FixContext) -> Finding:
     rank = f" rank {sign.process.rank.number}" if sign.process.rank.number is not None else ""
     line = sign.frame.line if sign.frame is not None else 0
     place = LogLine(f"pid {sign.process.pid}{rank}", line, NOWHERE, sign.text)
-    fixes = tuple(_name_process(offer, sign.process) for offer in fixes_for(sign.symptom, fitting))
-    return Finding(sign.symptom, role, place, 1, fixes)  # type: ignore[arg-type]
+    fixes = tuple(_name_process(offer, sign.process) for offer in fixes_for(sign.symptom, context))
+    return Finding(sign.symptom, role, place, 1, fixes)
 
 
 def _name_process(offer: Offer, process: Process) -> Offer:
-    """A fix whose commands name the process that showed the symptom where they say PID."""
+    """A fix with the pid of the process in place of PID in its commands."""
     return replace(offer, commands=tuple(re.sub(r"\bPID\b", str(process.pid), one) for one in offer.commands))

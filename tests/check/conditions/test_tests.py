@@ -152,6 +152,8 @@ def holds(root: Path, test: str, version: str = "0.12.0", **others: str | None) 
         ("hasattr(Args, 'gone')", False),
         ("'kind' in inspect.signature(build).parameters", True),
         ("'kind' in fn_args", True),
+        ("len(inspect.signature(build).parameters) == 2", True),
+        ("len(inspect.signature(build).parameters) > 2", False),
         ("'config' in fn_args", False),
         ("'enable_log_requests' in Args.__dataclass_fields__", True),
         ("'disable_log_requests' in {f.name for f in dataclasses.fields(Args)}", False),
@@ -164,7 +166,15 @@ def test_is_told(tree: Path, test: str, told: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    "test", ["unknown", "unknown and _NEW", "unknown or not _NEW", "installed('nowhere') > '1'", "len(unknown) > 2"]
+    "test",
+    [
+        "unknown",
+        "unknown and _NEW",
+        "unknown or not _NEW",
+        "installed('nowhere') > '1'",
+        "len(unknown) > 2",
+        "len(inspect.signature(Args).parameters) == 1",
+    ],
 )
 def test_is_left_open(tree: Path, test: str) -> None:
     assert holds(tree, test) is None

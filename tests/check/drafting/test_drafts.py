@@ -368,3 +368,21 @@ def test_drafts_are_written_whole_and_overwrite_nothing_that_differs(tmp_path: P
     first.written[0].write_text("mine\n")
     assert write_drafts(found, folder).differing == first.written
     assert [path.read_text() for path in folder.iterdir()] == ["mine\n"]
+
+
+def test_versions_that_are_compared_as_text_are_compared_as_versions(tmp_path: Path) -> None:
+    tree = {
+        "a.py": """\
+            from importlib.metadata import version
+
+            found = version("vllm")
+            if found <= '0.6.3':
+                MODE = "old"
+            """
+    }
+    found = drafts(tmp_path, {"vllm/a.py": ""}, {"vllm/a.py": ""}, tree)
+    assert [draft.id for draft in found] == ["draft-vllm-version-compared"]
+    text = applied(found[0], tree, "a.py")
+    assert "import packaging.version\n" in text
+    assert "if packaging.version.Version(found) <= packaging.version.Version('0.6.3'):" in text
+    assert [finding.kind for finding in found[0].repairs] == ["version-compared-as-text"]

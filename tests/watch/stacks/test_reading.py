@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from patcher.watch.stacks.frame_meaning import frame, frames_key, telling_frames
+from patcher.watch.stacks.frame_meaning import frames_key, shown_frame, telling_frames
 from patcher.watch.stacks.read_stacks import of_faulthandler, of_spy
 
 DUMP = """RANK=1 WORLD_SIZE=3
@@ -69,4 +69,4 @@ def test_paths_are_cut_to_what_tells() -> None:
         "/home/me/work/reward/mcq.py": "reward/mcq.py",
         "train.py": "train.py",
     }
-    assert {path: frame(path, "f", 1).path for path in shown} == shown
+    assert {path: shown_frame(path, "f", 1).path for path in shown} == shown

@@ -1,0 +1,244 @@
+"""Rank what may be the root cause of a failure: symptoms, exceptions, and ends of processes.
+
+Causes come before exceptions that no record covers, those before effects, and effects before what only carries another
+exception. What the run survived does not count, and neither does what comes after its end.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from patcher.diagnose.evidence import Evidence, Hit, LogLine, Nature, Raised
+from patcher.logs.labels import strip_labels
+from patcher.logs.milestones import Phase
+from patcher.records.symptoms import Part, Symptom
+
+_KNOWN: Mapping[Part, float] = {"cause": 0, "end": 0, "effect": 2, "wrapper": 3}
+_UNKNOWN: Mapping[Nature, float] = {"exception": 1, "printed": 1.1, "signal": 2.1, "effect": 2.2, "wrapper": 3.2}
+"""An exception that no record covers is a more likely root than an effect, and a less likely one than a cause."""
+# The ranks are an order and not measured; the labelled logs of `make bench-diagnosis` keep them in place. `follows` in
+# a symptom record names the symptoms that it is a consequence of, as the end of an engine that ran out of memory.
+_FOLLOWS, _FOLLOWS_TOO = 2.0, 0.5
+"""The least rank of what follows from another symptom that was found; an effect that follows is behind other effects.
+"""
+_STALL = 1.7
+"""The least rank of what makes a run stall: what ended the run in the end says more."""
+_BY_RAY_DAEMON = 1.6
+"""The least rank of what a service process reports, such as a Ray daemon."""
+_ENDED = 1.2
+"""The rank of an end as seen from outside, `Killed`, where an earlier exception that no record covers says more."""
+_STALLED = 300
+"""Seconds in one phase after which a run counts as stalled, where its last lines are those of one that waits. A guess:
+ten times what the configuration takes, and more than most phases before the first step take."""
+_GENERIC = 0.5
+"""Added for a record of many causes: it comes after a specific one, and before an exception that no record covers."""
+_WARNED = 0.4
+"""The least rank of what a program only warns of. The program mostly did without, so it is the cause only if nothing
+else is."""
+_SURVIVED = 1.5
+"""Added where the run went on for a while."""
+# A trainer that catches an exception goes on printing other lines; one that dies prints nothing of interest after it.
+QUIET = 150
+"""Lines after an exception that no record covers, with nothing else wrong in them, after which it counts as survived.
+Set by hand."""
+_WHILE = 40
+"""Lines after a failure in which other ranks may still enter a phase. Set by hand: the ranks of a node report that they
+enter it within some dozen lines."""
+_SILENT = 2.1
+"""The rank from which on a candidate shows only an end, and not its cause."""
+_WRONG = re.compile(
+    r"\b(?:errors?|fatal|fail(?:ed|ure)?|abort(?:ed|ing)?|cannot|could not|unable|invalid|denied|refused|expired)\b",
+    re.IGNORECASE,
+)
+_MESSAGE = 12
+"""Lines of an exception's message in which a symptom may match: the messages of CUDA and pydantic have up to ten."""
+# A stall shows at the end of a log. `Waiting for …` in the middle, with steps after it, was only a wait.
+_END = 40
+"""Lines from the end in which a stall counts: as many as `log_accumulator` keeps (`LAST_LINES`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Something that may be the root cause. The lowest `rank` is the most likely; of equal ranks, the earliest line."""
+
+    rank: float
+    place: LogLine
+    count: int
+    survived: bool
+    symptom: Symptom | None = None
+    phase: Phase | None = None
+    about: tuple[LogLine, ...] = ()
+    """Lines that show it."""
+    weight: int = 0
+    raised: Raised | None = None
+
+
+def candidates(evidence: Evidence, hits: Sequence[Hit]) -> list[Candidate]:
+    """The failures that the run did not survive, the most likely root cause first.
+
+    Args:
+        hits: the symptoms that the versions allow.
+    """
+    failures = [
+        hit for hit in hits if hit.symptom.kind in ("failure", "stall") and may_have_ended_run(hit.start, evidence)
+    ]
+    seen = {hit.symptom.id for hit in failures}
+    known = evidence.hits
+    unknown = [
+        one
+        for one in evidence.raised
+        if not one.chained
+        and not one.handled
+        and may_have_ended_run(one.place, evidence)
+        and not _is_covered(one, known)
+        if one.nature != "printed" or is_at_end(one.last, evidence)  # Many programs print one, and go on.
+    ]
+    bad = _last_bad(evidence, failures, unknown)
+    raised = min((one.place.offset for one in unknown if one.nature == "exception"), default=None)
+    found = [_candidate_of_hit(hit, seen, evidence, raised) for hit in failures]
+    found += [candidate_of_exception(one, evidence, bad) for one in unknown]
+    if found and min(one.rank for one in found) >= _FOLLOWS:
+        found += [
+            candidate_of_exception(one, evidence, bad) for one in evidence.raised if _in_the_step_before(one, evidence)
+        ]
+    found.sort(key=lambda one: (one.rank, one.place.offset, -one.weight))
+    return [*_announcement_before(found), *_waits_before_end(found, evidence), *found]
+
+
+def may_have_ended_run(place: LogLine, evidence: Evidence) -> bool:
+    """Whether a line may have ended the run: no training went on after it, and the run had not come to its end before
+    it."""
+    if evidence.finished is not None and not _fails_at_end(place, evidence.finished, evidence):
+        return False
+    return place.offset >= evidence.progress and (evidence.complete is None or place.offset > evidence.complete.offset)
+
+
+def _fails_at_end(place: LogLine, finished: LogLine, evidence: Evidence) -> bool:
+    """Whether a failure counts in a log that says `Training completed`.
+
+    verl's asynchronous trainers also print that where one of their parts has failed, some steps before the last one.
+    After it, ending processes complain of each other; only an exit status shows that one of them failed.
+    """
+    if place.offset < finished.offset:
+        return evidence.steps is not None and (evidence.step or 0) < evidence.steps
+    return evidence.failed is not None and evidence.failed.offset > finished.offset
+
+
+def _in_the_step_before(one: Raised, evidence: Evidence) -> bool:
+    """Whether an exception may be the cause of effects: other ranks can make one more step before they notice it."""
+    plain = one.nature == "exception" and not one.chained and not one.handled
+    return (
+        plain
+        and evidence.progress_before <= one.place.offset < evidence.progress
+        and not _is_covered(one, evidence.hits)
+    )
+
+
+def _candidate_of_hit(hit: Hit, seen: set[str], evidence: Evidence, first_raised: int | None) -> Candidate:
+    """Rank a symptom. `first_raised`: the offset of the first exception that no record covers."""
+    symptom, survived = hit.symptom, _phase_later(hit.start, evidence)
+    rank = _KNOWN[symptom.part] + (_GENERIC if symptom.generic else 0)
+    if symptom.part == "end" and first_raised is not None and first_raised < hit.start.offset:
+        rank = _ENDED
+    if seen & set(symptom.follows) - {symptom.id}:
+        rank = max(rank, _FOLLOWS) + (_FOLLOWS_TOO if rank >= _FOLLOWS else 0)
+    rank = max(rank, _STALL) if symptom.kind == "stall" else rank
+    raised = _raised_at(hit.start, evidence)
+    # `WARNING … Traceback …`: the program went on without it. It may still be the only sign of a failure.
+    rank = max(rank, _BY_RAY_DAEMON) if hit.by_ray_daemon or (raised is not None and raised.handled) else rank
+    if all(strip_labels(place.text).level in ("DEBUG", "INFO", "WARNING") for place in (hit.start, hit.last)):
+        rank = max(rank, _WARNED)
+    rank += _SURVIVED if survived and rank < _SURVIVED else 0
+    return Candidate(rank, hit.start, hit.count, survived, symptom, hit.phase, hit.around, hit.weight, raised)
+
+
+def _raised_at(place: LogLine, evidence: Evidence) -> Raised | None:
+    """The exception on that line."""
+    return next(
+        (one for one in evidence.raised if (one.place.file, one.place.number) == (place.file, place.number)), None
+    )
+
+
+def candidate_of_exception(one: Raised, evidence: Evidence, bad: Mapping[str, int]) -> Candidate:
+    """Rank an exception that no record covers. `bad`: by file, the last line in which anything is wrong."""
+    lines, _ = evidence.ends.get(one.last.file, (0, 0))
+    quiet = lines - bad.get(one.last.file, lines) > QUIET
+    survived = quiet or _phase_later(one.place, evidence)
+    rank = _UNKNOWN[one.nature] + (_SURVIVED if survived else 0)
+    shown = {(place.number, place.text): place for place in (*one.before, *one.frames, one.place)}
+    about = tuple(sorted(shown.values(), key=lambda place: place.number))
+    return Candidate(rank, one.place, one.count, survived, None, one.phase, about, raised=one)
+
+
+def _announcement_before(found: Sequence[Candidate]) -> list[Candidate]:
+    """The last line with an error before the first candidate, where all candidates show only that something ended."""
+    if not found or (found[0].symptom is not None and found[0].symptom.part != "wrapper") or found[0].rank < _SILENT:
+        return []
+    first = min(found, key=lambda one: one.place.offset)
+    for place in reversed([place for place in first.about if place.number < first.place.number]):
+        stripped = strip_labels(place.text)
+        if stripped.level in ("DEBUG", "INFO", "WARNING"):
+            return []
+        if _WRONG.search(stripped.text):
+            return [Candidate(_SILENT, place, 1, survived=False, phase=first.phase, about=first.about)]
+    return []
+
+
+def _waits_before_end(found: Sequence[Candidate], evidence: Evidence) -> list[Candidate]:
+    """What a stalled run was waiting for when something external ended it: `timeout`, a scheduler, a user."""
+    if not found or found[0].symptom is None or found[0].symptom.part != "end":
+        return []
+    phase = found[0].phase or evidence.phase or next(reversed(list(evidence.spans)), None)
+    if phase is None or phase == "loop" or evidence.spans.get(phase, 0) < _STALLED:
+        return []  # The loop lasts for all steps, so its length does not show a stall.
+    stood = evidence.wait_before_end
+    if stood is None:
+        # What it waits for may be printed long before the end, as Ray's `cannot be scheduled` is.
+        waits = [one for one in found if one.symptom is not None and one.symptom.kind == "stall" and not one.survived]
+        return [replace(one, rank=0) for one in waits[:1]]
+    if not may_have_ended_run(stood.first, evidence):
+        return []
+    return [Candidate(0, stood.first, 1, survived=False, symptom=stood.symptom, phase=phase, about=stood.around)]
+
+
+def _phase_later(place: LogLine, evidence: Evidence) -> bool:
+    """Whether a phase began a good while after a line."""
+    return any(
+        begun.offset > place.offset and begun.file == place.file and begun.number > place.number + _WHILE
+        for begun in evidence.begun.values()
+    )
+
+
+def _last_bad(evidence: Evidence, hits: Sequence[Hit], raised: Sequence[Raised]) -> Mapping[str, int]:
+    """By file, the last line in which anything is wrong."""
+    places = [hit.last for hit in hits] + [one.last for one in raised] + list(evidence.complained)
+    found: dict[str, int] = {}
+    for place in places:
+        found[place.file] = max(found.get(place.file, 0), place.number)
+    return found
+
+
+def _is_covered(one: Raised, hits: Sequence[Hit]) -> bool:
+    """Whether a symptom explains this exception: on its line, or as a cause anywhere in its traceback or message."""
+    begin = one.frames[0].number if one.frames else one.place.number
+    for hit in hits:
+        for place in {hit.start, hit.last}:
+            if place.file == one.place.file and place.number == one.place.number:
+                return True
+            within = begin <= place.number <= one.place.number + _MESSAGE
+            if (
+                within
+                and hit.symptom.part == "cause"
+                and hit.symptom.kind != "notice"  # A notice is no cause: `the process group was not closed`.
+                and (place.file, place.speaker) == (one.place.file, one.place.speaker)
+            ):
+                return True
+    return False
+
+
+def is_at_end(place: LogLine, evidence: Evidence) -> bool:
+    """Whether a line is among the last ones of its file."""
+    lines, _ = evidence.ends.get(place.file, (0, 0))
+    return place.number > lines - _END
