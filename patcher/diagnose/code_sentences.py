@@ -79,12 +79,15 @@ def _shape_sentence(parts: MessageParts, who: Phrase, call: Call, line: str) -> 
         else:
             text = "{who}: {left} has {found} elements and cannot take the shape {wanted} ({right})"
     elif (number := _NUMBER.search(line)) is not None:
-        left = joined(call.code, int(number["number"]))
+        left = ", ".join(joined(call.code)[int(number["number"]) :][:1])
         text = "{who}: {left} has size {found} where the first tensor that is joined has {wanted}"
     elif "shape of the mask" in line:
         right, left = indexed(call.code)
         text = "{who}: the mask {left} has shape {found}, and {right} has {wanted}"
-    elif "expanded size of the tensor" in line or "size of the tensor" in line:
+    elif "same number of dimensions" in line:
+        left = ", ".join(joined(call.code)[:_MOST_OPERATIONS])
+        text = "{who}: what is joined ({left}) has {found} and {wanted} dimensions"
+    elif "size of the tensor" in line or "indexing result of shape" in line:
         left, right = assigned(call.code)
         text = "{who}: {left} has room for {wanted}, and {right} has {found}"
     return phrase(text, who=who, left=left, right=right, found=parts.found, wanted=parts.wanted) if left else None
@@ -146,7 +149,7 @@ def unpacked_of(at: Frame | None, calls: Sequence[Call]) -> tuple[str, str] | No
     nothing but own code, or no function at all, is called."""
     what, is_call = unpacked(calls[-1].code) if calls else ("", False)
     root = what.partition(".")[0]
-    if not is_call or root in ("self", "cls", "super()") or what.endswith((".shape", ".size")):
+    if not is_call or root in ("self", "cls") or what.endswith((".shape", ".size")):
         return None
     for one in reversed(calls):
         frame = frame_of(one.frame)

@@ -80,6 +80,8 @@ def explain(
     remedy = remedy_in(lines)
     if parts is not None and parts.matter == "words" and remedy in parts.found:
         remedy = ""
+    # All frames, not only those that are shown.
+    texts = [one.frame for one in calls if one.frame] or texts
     frames = [frame for text in texts if (frame := frame_of(text)) is not None]
     at = _asking_frame(texts, frames)
     if parts is not None and parts.matter == "claim":

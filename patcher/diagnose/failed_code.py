@@ -160,6 +160,8 @@ def _operands_of(node: ast.AST, matrices: bool) -> tuple[str, str] | None:
     if any(isinstance(one, ast.Constant) for one in (left, right)):
         return None
     shown = [ast.unparse(one) for one in (left, right)]
+    if isinstance(node, ast.Call) and _called(node).endswith("linear"):  # It multiplies by the transposed weight.
+        shown[1] += ".T"
     return (shown[0], shown[1]) if max(map(len, shown)) <= _LONGEST else None
 
 
@@ -189,17 +191,17 @@ def reshaped(code: str) -> tuple[str, str]:
     return found[0] if len(found) == 1 and len(found[0][0]) <= _LONGEST else ("", "")
 
 
-def joined(code: str, number: int) -> str:
-    """The tensor of that number in the list that `cat` or `stack` joins; "" where the code has no such list."""
+def joined(code: str) -> list[str]:
+    """The tensors in the list that `cat` or `stack` joins; none where the code has no such list."""
     node = statement_of(code)
     for one in ast.walk(node) if node is not None else ():
         match one:
             case ast.Call(
                 func=ast.Attribute(attr="cat" | "stack" | "concat" | "concatenate"),
                 args=[ast.List(elts=parts) | ast.Tuple(elts=parts), *_],
-            ) if number < len(parts) and not any(isinstance(part, ast.Starred) for part in parts):
-                return ast.unparse(parts[number])[:_LONGEST]
-    return ""
+            ) if not any(isinstance(part, ast.Starred) for part in parts):
+                return [ast.unparse(part)[:_LONGEST] for part in parts]
+    return []
 
 
 def indexed(code: str) -> tuple[str, str]:

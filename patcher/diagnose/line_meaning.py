@@ -103,6 +103,8 @@ def nature(name: str, of: str | None, text: str) -> Nature:
     return "effect" if last in _EFFECTS else "exception"
 
 
+_ACCESS = re.compile(r'"(?:GET|POST|PUT|DELETE|HEAD|OPTIONS) \S+ HTTP/[\d.]+" \d{3}\b')
+"""The line of a server's access log. What it answered announces nothing."""
 _ABSENT = re.compile(
     r"\b(?:do(?:es)? not|doesn't|don't) exist\b"
     r"|\b(?:could|can|was|were)(?: ?not|n't) (?:be )?(?:found|find|opened|open|loaded|load)\b"
@@ -119,13 +121,9 @@ _DOES_WITHOUT = re.compile(
 
 def says_absent(text: str, level: str) -> bool:
     """Whether a line says that something is not there, and not that the program does without it."""
-    if level == "DEBUG" or (level == "INFO" and not text.strip()):
+    if level == "DEBUG" or _ACCESS.search(text):
         return False
     return _ABSENT.search(text) is not None and _DOES_WITHOUT.search(text) is None
-
-
-_ACCESS = re.compile(r'"(?:GET|POST|PUT|DELETE|HEAD|OPTIONS) \S+ HTTP/[\d.]+" \d{3}\b')
-"""The line of a server's access log. What it answered announces nothing."""
 
 
 def announces(text: str) -> bool:

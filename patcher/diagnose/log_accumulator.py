@@ -344,6 +344,22 @@ _SHORTLY = 8
 """Lines before the traceback of an exception about None in which what is not there may be named. Set by hand."""
 
 
+_NEXT = 3
+"""Lines before the traceback in which a path that does not exist counts, whatever the traceback is about."""
+_PATH = re.compile(
+    r"(?<![\w:/])(?:[A-Za-z]:\\|\.{0,2}/)[\w.-]|\b\w+\.(?:json|ya?ml|parquet|jsonl|txt|bin|idx|model|safetensors)\b"
+)
+_WORDS = re.compile(r"[A-Z]?[a-z]{4,}")
+_OF_ALL = frozenset("been could does exist file found from into none path self there were with".split())  # noqa: SIM905
+
+
+def _is_about(text: str, raised: Raised) -> bool:
+    """Whether a line and the failing code share a word: `Dataset … does not exist` and `indexed_dataset.sizes`."""
+    code = " ".join(f"{one.frame.rpartition('/')[2]} {one.code}" for one in raised.calls[-2:])
+    said, done = ({word.lower() for word in _WORDS.findall(one)} - _OF_ALL for one in (text, code))
+    return bool(said & done)
+
+
 def _said_before(raised: Raised, line: MatchedLine) -> LogLine | None:
     """The line before an exception about None which says that something does not exist. `line`: the first line of the
     traceback that is known."""
@@ -359,7 +375,8 @@ def _said_before(raised: Raised, line: MatchedLine) -> LogLine | None:
         if ALONE.match(label.text):
             return None  # Another exception.
         if says_absent(label.text, label.level):
-            return place
+            near = above[-1].number - place.number < _NEXT and _PATH.search(label.text)
+            return place if near or _is_about(label.text, raised) else None
     return None
 
 

@@ -70,13 +70,24 @@ def test_sizes_that_do_not_fit_are_put_to_the_operands(code: str, marks: str, sa
         (
             "RuntimeError: mat1 and mat2 shapes cannot be multiplied (4x8 and 16x2)",
             "return F.linear(input, self.weight, self.bias)",
-            "input has shape 4x8 and self.weight has 16x2, which do not fit",
+            "input has shape 4x8 and self.weight.T has 16x2, which do not fit",
         ),
         (
             "RuntimeError: Sizes of tensors must match except in dimension 1. Expected size 4 but got size 5 for "
             "tensor number 1 in the list.",
             "x = torch.cat([prompts, answers], dim=1)",
             "answers has size 5 where the first tensor that is joined has 4",
+        ),
+        (
+            "RuntimeError: Tensors must have same number of dimensions: got 2 and 1",
+            "x = torch.cat((prompts, answers), dim=1)",
+            "what is joined (prompts, answers) has 2 and 1 dimensions",
+        ),
+        (
+            "RuntimeError: shape mismatch: value tensor of shape [3, 7] cannot be broadcast to indexing result of "
+            "shape [3, 5]",
+            "hidden[mask] = parts",
+            "hidden[mask] has room for [3, 5], and parts has [3, 7]",
         ),
         (
             "IndexError: The shape of the mask [6] at index 0 does not match the shape of the indexed tensor [5] at "
@@ -133,6 +144,7 @@ LOADER = '  File "/env/lib/python3.12/site-packages/garden/beds/run.py", line 3,
         ),
         ("name, bed = find(1)", OWN, "of what find() gives", "where find is of an installed package"),
         ("name, bed = self.find(1)", OWN, "of what self.find() gives", ""),
+        ("name, bed = super().find(1)", OWN, "of what super().find() gives", "where super().find is of an installed"),
         ("for i, (a, b) in enumerate(pairs):", OWN, "of what pairs gives", ""),
         ("a, b = x.shape", OWN, "x does not have 2 dimensions", ""),
     ],
@@ -192,7 +204,7 @@ def test_code_that_shows_nothing_of_the_kind_tells_nothing() -> None:
     assert unpacked("a = f()") == ("", False)
     assert operands("a = f(b)", "") == []
     assert reshaped("a.view(b) + c.view(d)") == ("", "")
-    assert joined("torch.cat(parts)", 1) == ""
+    assert joined("torch.cat(parts)") == []
     assert indexed("a[0] + b[1:2]") == ("", "")
     assert assigned("a = b") == ("", "")
 
@@ -213,6 +225,8 @@ def test_a_printed_line_that_something_is_not_there_is_the_root_of_an_error_abou
     "before",
     [
         "beds.json was not found, using the default\n",
+        "Some weights were not found: ['rose.weight']\n",
+        'INFO: 10.0.0.4:5 - "GET /beds/size HTTP/1.1" 404 Not Found\n',
         "DEBUG 01-02 10:00:00 [a.py:1] beds.json not found\n",
         "beds.json not found\n" + "planting\n" * 9,
         "FileNotFoundError: beds.json not found\n",
