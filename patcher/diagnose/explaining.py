@@ -442,6 +442,8 @@ def remedy_in(lines: Sequence[str]) -> str:
 
 _NAMED = re.compile(r"^(?:[\w.]*(?:Error|Exception|Failure|Interrupt|Exit)\w*|(?:\w+\.)+[A-Z]\w*): *")
 _ITS_NAME = re.compile(r"^[\w.]+(?:: *|$)")
+_ANSWER = re.compile(r'\{.{0,80}?"message": ?"(?P<words>(?:[^"\\]|\\.)*)')
+"""The answer of a server that an exception quotes: `{"object":"error","message":"…`."""
 _MOST_WORDS = 400
 """Characters of a message that are quoted. Set by hand."""
 
@@ -456,9 +458,17 @@ def own_words(lines: Sequence[str], named: bool = True) -> str:
     """
     first = _NAMED.sub("", lines[0]) if lines else ""
     text = " ".join(" ".join([first, *lines[1:3]]).split())
+    if (answer := _ANSWER.match(text)) is not None:
+        text = " ".join(answer["words"].replace("\\n", " ").replace('\\"', '"').split())
     if not has_words(text) or (named and lines and not _NAMED.match(lines[0])):
         return ""
-    return text if len(text) <= _MOST_WORDS else f"{text[:_MOST_WORDS].rsplit(' ', 1)[0]} …"
+    if len(text) <= _MOST_WORDS:
+        return text
+    if answer is None:
+        return f"{text[:_MOST_WORDS].rsplit(' ', 1)[0]} …"
+    # What failed is wrapped from call to call, so the cause is at the end.
+    half = _MOST_WORDS // 2
+    return f"{text[:half].rsplit(' ', 1)[0]} … {text[-half:].partition(' ')[2]}"
 
 
 _VOLATILE = (

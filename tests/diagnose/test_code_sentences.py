@@ -245,3 +245,12 @@ def test_an_error_about_another_matter_has_no_such_root() -> None:
     root = diagnosed(f"The file of beds does not exist: /data/beds\n{error}").root
     assert root is not None
     assert root.place.text == "KeyError: 'size'"
+
+
+def test_the_answer_of_a_server_is_quoted_to_its_end() -> None:
+    inner = f"the bed was not dug: {'it is said again ' * 30}\\n[ERROR] the soil is harder than a spade"
+    said = at_own(
+        f'AssertionError: {{"object":"error","message":"{inner}","code":500}}', "assert answer.ok, answer.text"
+    )
+    assert said.startswith(f"{WHO} says: the bed was not dug: it is said")
+    assert said.endswith("[ERROR] the soil is harder than a spade")
