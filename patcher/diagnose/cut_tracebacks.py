@@ -10,15 +10,21 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from patcher.diagnose.evidence import LogLine, Raised
+from patcher.diagnose.evidence import Call, LogLine, Raised
+from patcher.diagnose.failed_code import statement_of
 from patcher.diagnose.line_meaning import ALONE, begins_anew, was_handled
 from patcher.diagnose.python_form import in_python_form, is_foreign_frame
-from patcher.diagnose.tracebacks import FRAME, HEADER_PATTERN, TIME, is_telling, label_pattern, telling_frames
+from patcher.diagnose.tracebacks import FRAME, HEADER_PATTERN, TIME, calls_of, is_telling, label_pattern, telling_frames
 from patcher.logs.labels import strip_labels
 
 
 def without_header(before: Sequence[LogLine], speaker: str) -> tuple[LogLine, ...]:
-    """The frames of an exception whose traceback has no header, and the line of code below the innermost frame.
+    """The frames of an exception whose traceback has no header, and the line of code below the innermost frame."""
+    return frames_before(before, speaker)[0]
+
+
+def frames_before(before: Sequence[LogLine], speaker: str) -> tuple[tuple[LogLine, ...], tuple[Call, ...]]:
+    """As `without_header`, and all frames with their code; only a line of code where that is all there is.
 
     Ray prints frames below a line of its own, `ray::f() (pid=1)`, and a log may begin in the middle of a traceback.
 
@@ -28,23 +34,33 @@ def without_header(before: Sequence[LogLine], speaker: str) -> tuple[LogLine, ..
     """
     frames: list[LogLine] = []
     code: list[LogLine] = []
+    read: list[str] = []
     own = [
         (place, place.text if is_foreign_frame(place.text) else strip_labels(place.text).text)
         for place in before
         if place.speaker == speaker
     ]
     for place, text in reversed(list(in_python_form(own))):
-        if text[:1] not in (" ", "\t"):
+        if text[:1] not in (" ", "\t") and not FRAME.match(text):  # Pasted text may have lost its indentation.
             break
         here = replace(place, text=text)
+        read.append(text)
         if FRAME.match(text):
             frames.append(here)
         elif not frames:
             code = [here]
     if not frames:
-        return ()
+        return (), _code_alone(read[::-1])
     telling = code if code and is_telling(code[0].text) else []
-    return (*telling_frames(frames[::-1]), *telling)
+    return (*telling_frames(frames[::-1]), *telling), calls_of(read[::-1])
+
+
+def _code_alone(texts: Sequence[str]) -> tuple[Call, ...]:
+    """The code above an exception where a log begins behind its frame."""
+    *more, last = [text for text in texts if text.strip()] or [""]
+    marks = last if more and not last.strip("~^ ") else ""
+    code = more[-1] if marks else last
+    return (Call("", code, marks),) if code.startswith("    ") and statement_of(code) is not None else ()
 
 
 def exception_set_in(text: str, before: Sequence[LogLine]) -> re.Match[str] | None:
@@ -82,10 +98,12 @@ def unfinished(last: Sequence[LogLine]) -> Raised | None:
     own, level, before = label_pattern(label), "", strip_labels("")
     lines = [(place, found) for place in last if place.speaker == last[-1].speaker and (found := own.match(place.text))]
     unlabelled = [(place, place.text[found.end() :]) for place, found in lines]
-    said = ""
+    said, read = "", []
     for place, text in reversed(list(in_python_form(unlabelled))):
         if not TIME.sub("", text).strip():
             continue  # Empty but for the time of a logger.
+        if FRAME.match(text) or text[0] in " \t":
+            read.append(text)
         if FRAME.match(text):
             frames.insert(0, replace(place, text=text))
         elif HEADER_PATTERN.match(text) and frames:
@@ -107,4 +125,5 @@ def unfinished(last: Sequence[LogLine]) -> Raised | None:
         raises["name"] if raises is not None else "AssertionError" if shown.text.lstrip().startswith("assert ") else ""
     )
     message = (f"{name}: {said or raises['words'] or ''}",) if raises is not None else ()
-    return Raised(name, shown, shown, "exception", frames=telling_frames(frames), message=message)
+    calls = calls_of(read[::-1])
+    return Raised(name, shown, shown, "exception", frames=telling_frames(frames), message=message, calls=calls)

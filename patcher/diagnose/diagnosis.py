@@ -89,6 +89,13 @@ class Explanation:
     remedy: str = ""
     """The sentence of the message that says what to do."""
     direction: Direction | None = None
+    caller: Frame | None = None
+    """The innermost frame of another package that called what raised the exception; None where the sentence, or `own`,
+    names it."""
+    calls: str = ""
+    """The line of code of `caller`."""
+    often: Phrase | None = None
+    """What mostly causes failures of this form."""
     nearest: tuple[str, ...] = ()
     """Keys of the tree's configuration that the missing key may have meant."""
     search: str = ""
@@ -211,6 +218,8 @@ def _explanation(one: Explanation) -> dict[str, Any]:
         "sentence": str(one.sentence),
         "raised_at": one.at.shown if one.at is not None else "",
         "own": one.own,
+        "called_at": one.caller.shown if one.caller is not None else "",
+        "often": str(one.often) if one.often is not None else "",
         "remedy": one.remedy,
         "direction": None
         if direction is None

@@ -87,6 +87,18 @@ Nature = Literal["exception", "printed", "effect", "wrapper", "signal"]
 """
 
 
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A frame of a traceback with its code, each without labels."""
+
+    frame: str
+    """The line `File "…", line 3, in f`; "" where only the line of code is known."""
+    code: str = ""
+    """The lines of code below it."""
+    marks: str = ""
+    """The line `~~^~~` below the first of them, with which Python points at a part of it."""
+
+
 @dataclass(slots=True)
 class Raised:
     """An exception, with a traceback or alone on its line, or a process that ended without one. `name` is as
@@ -110,6 +122,10 @@ class Raised:
     """The lines of the log before it."""
     message: tuple[str, ...] = ()
     """The lines of its message; the first begins with the exception's name. Empty where they are not known."""
+    calls: tuple[Call, ...] = ()
+    """The innermost frames with their code, outermost first. Unlike `frames` they are read and not shown."""
+    because: LogLine | None = None
+    """Of an exception about None: a line shortly before it which says that something does not exist."""
 
 
 @dataclass(slots=True)

@@ -105,6 +105,21 @@ def wanted_type(parts: MessageParts) -> str:
     return "" if wanted == parts.symbol else wanted
 
 
+_OF_TENSORS = (
+    "shape size dim ndim dtype device to cpu cuda view reshape float half bfloat16 long int numpy item tolist sum mean "
+    "max min unsqueeze squeeze clone detach contiguous transpose T data requires_grad grad numel new_zeros new_ones"
+)
+
+
+def is_plain_for_own(parts: MessageParts) -> bool:
+    """Whether a plain list, tuple or dict is asked for what neither a built-in type nor a tensor has, so that a class
+    of the asking package was expected."""
+    if parts.matter != "missing-attribute" or parts.symbol not in ("list", "tuple", "dict") or not parts.names:
+        return False
+    name = parts.names[0]
+    return name not in _OF_TENSORS.split() and not any(hasattr(kind, name) for kind in (list, tuple, dict, str, set))
+
+
 def is_of_two_releases(parts: MessageParts) -> bool:
     """Whether failures of this form are mostly caused by two packages whose releases do not fit together.
 
@@ -253,6 +268,12 @@ def parse_message(lines: Sequence[str]) -> MessageParts | None:
     last = next((at for at, line in enumerate(lines) if line.strip() == "Last error:"), len(lines))
     said = [line.strip() for line in lines[last + 1 :] if line.strip()]
     return MessageParts("nccl", found=said[0]) if said else None
+
+
+def is_about_none(line: str) -> bool:
+    """Whether a message says that a value is None where code needs another."""
+    found = next((matter for matter, pattern in _PATTERNS if pattern.search(line)), None)
+    return found == "none"
 
 
 # Messages of Python that only one exception has. Messages of other forms come with several exceptions.

@@ -15,10 +15,12 @@ from dataclasses import replace
 from itertools import takewhile
 from urllib.parse import quote_plus
 
+from patcher.diagnose.code_sentences import callee_of, code_sentence, configured_sentence, values_of
 from patcher.diagnose.diagnosis import Explanation
-from patcher.diagnose.evidence import LogLine, Raised
+from patcher.diagnose.evidence import Call, LogLine, Raised
 from patcher.diagnose.exception_message import (
     UNREADABLE_CODE,
+    Matter,
     MessageParts,
     completed,
     has_words,
@@ -27,18 +29,19 @@ from patcher.diagnose.exception_message import (
     parse_stopped,
     wanted_type,
 )
+from patcher.diagnose.failed_code import mapping_with
 from patcher.diagnose.frame import Frame, distribution, frame_of
 from patcher.diagnose.line_meaning import begins_anew
+from patcher.diagnose.parties import (
+    HANDS_ON,
+    caller_of,
+    given_by_configuration,
+)
+from patcher.diagnose.usual_cause import usual_cause
 from patcher.i18n import Phrase, phrase
 from patcher.logs.labels import strip_labels
 from patcher.secrets.redacting import here
 
-# Functions that only pass a call on, so they are not who asks: attributes and calls of torch modules, decorators with
-# `return func(*args, **kwargs)`, and the version checks of transformers.
-_HANDS_ON = re.compile(
-    r", in (?:__[gs]etattr(?:ibute)?__|_(?:wrapped_)?call_impl"
-    r"|inner|wrapped_f(?:n|unc)|decorate_context|_compare_versions|require_version(?:_core)?)$"
-)
 _IS_EXCEPTION = re.compile(r"(?:Error|Exception|Failed|Failure)\.__init__$")
 _SEARCH = "https://github.com/search?type=issues&q="
 
@@ -52,6 +55,7 @@ def explain(
     versions: Mapping[str, str],
     below: Sequence[str] = (),
     complaint: bool = False,
+    behind: Sequence[Call] = (),
 ) -> Explanation | None:
     """Explain an exception; None where neither its message nor its frames say anything.
 
@@ -60,45 +64,68 @@ def explain(
         versions: by distribution.
         below: the lines below `place`, which may belong to its message.
         complaint: whether `place` reports an error that is no exception.
+        behind: the frames of a traceback with which the log ends, of which the exception's own line is not known.
     """
     lines = _message_lines(place, raised, below)
     first = strip_labels(lines[0]).text
     texts = [one.text for one in raised.frames] if raised is not None else []
+    calls = raised.calls if raised is not None else ()
+    # The error may be quoted above its traceback, which is cut off.
+    borrowed = not texts and bool(behind)
+    if borrowed:
+        texts = [one.frame for one in behind]
     # If the log ends within a traceback, `place` is the line of code.
     code = _code(*texts, place.text)
-    parts = _parts(lines, raised, code, complaint)
+    parts = _parts(lines, raised, code, complaint, calls)
     remedy = remedy_in(lines)
     if parts is not None and parts.matter == "words" and remedy in parts.found:
         remedy = ""
+    # All frames, not only those that are shown.
+    texts = [one.frame for one in calls if one.frame] or texts
     frames = [frame for text in texts if (frame := frame_of(text)) is not None]
     at = _asking_frame(texts, frames)
     if parts is not None and parts.matter == "claim":
         at = frames[-1] if frames else None
     elif parts is not None and parts.matter == "none" and frames and at == frames[-1]:
         parts = replace(parts, symbol=_asked_of(parts, code))
-    sentence = None
+    sentence = often = None
     if parts is not None:
         # The words of an error that a logger prints are its own, and not those of a frame.
         speaking = None if complaint and parts.matter == "words" else at
         who = _who(speaking, versions)
-        if raised is not None and raised.message and not raised.name and speaking is not None:
+        if borrowed or (raised is not None and raised.message and not raised.name and speaking is not None):
             # The error is printed above a traceback that is cut off, so frames may be missing.
             who = phrase("{who} or what it calls", who=who)
-        sentence = _claim_sentence(parts, who, frames) or _sentence(parts, who, versions)
+        given = given_by_configuration(parts, calls)
+        sentence = (
+            configured_sentence(parts, who, given)
+            or _claim_sentence(parts, who, frames)
+            or code_sentence(parts, who, calls, lines[0])
+            or _sentence(parts, who, versions)
+        )
+        often = usual_cause(parts, at, calls, given)
     if sentence is None:
         if not remedy and raised is None:
             return None
         sentence = _place_sentence(lines[0], raised, at)
-    caller = next((one for one in reversed(frames) if not one.installed and not _NO_FILE.match(one.path)), None)
+    if raised is not None and raised.because is not None:
+        said = strip_labels(raised.because.text).text.strip()
+        sentence = phrase("the program says: {words}; then {sentence}", words=said, sentence=sentence)
+        lines = [said]
+    own = _own_frame(frames) or _own_frame([frame for one in behind if (frame := frame_of(one.frame)) is not None])
     searched = _searched(first, code) or whole_line(lines[0], raised)
+    caller, called = _caller(parts, at, own, calls) if parts is not None else (None, "")
     if parts is not None and parts.matter == "cut" and at is not None:
         searched = f"{parts.names[0]} {at.path.replace('/', ' ')}"
     return Explanation(
         sentence,
         parts,
         at,
-        caller.shown if caller is not None and caller != at else "",
+        own.shown if own is not None and own != at else "",
         remedy,
+        caller=caller,
+        calls=called,
+        often=often,
         # Redact before quoting: in a link a secret no longer looks like one.
         search=_SEARCH + quote_plus(to_search_for(here().text(searched))),
     )
@@ -112,18 +139,22 @@ def _message_lines(place: LogLine, raised: Raised | None, below: Sequence[str]) 
     return (place.text, *own)
 
 
-def _parts(lines: Sequence[str], raised: Raised | None, code: str, complaint: bool) -> MessageParts | None:
+def _parts(
+    lines: Sequence[str], raised: Raised | None, code: str, complaint: bool, calls: Sequence[Call]
+) -> MessageParts | None:
     """The parsed message; for a message of no known form its own words, or the condition of an `assert`."""
     first = strip_labels(lines[0]).text
     parts = parse_message(lines) or parse_cut_import(lines[0], code) or parse_stopped(first, code)
     if parts is not None:
         return parts
-    more = takewhile(_is_of_message, lines[1:] if raised is not None and raised.message else ())
+    more = [*takewhile(_is_of_message, lines[1:] if raised is not None and raised.message else ())]
     is_code = raised is not None and not raised.name and not raised.message
     if not is_code and (words := own_words([first, *more], named=not complaint)):
         return MessageParts("words", found=words)
     if code.startswith("assert "):
-        return MessageParts("claim", names=(_claim(code),))
+        own = calls[-1].code if calls else code
+        said = _ITS_NAME.sub("", " ".join([first, *more])) if raised is not None and raised.message else ""
+        return MessageParts("claim", names=(_claim(code),), found=values_of(said, own))
     if raised is not None and raised.name and raised.message == (f"{raised.name}: ",):
         return MessageParts("cut", names=(raised.name,))
     return None
@@ -134,18 +165,48 @@ def _asking_frame(texts: Sequence[str], frames: Sequence[Frame]) -> Frame | None
 
     A frame of Python's standard library, or of `python -c`, asks on behalf of its caller.
     """
-    asking = [frame for text in texts if not _HANDS_ON.search(text) and (frame := frame_of(text)) is not None]
+    asking = [frame for text in texts if not HANDS_ON.search(text) and (frame := frame_of(text)) is not None]
     if not asking:
         return None
     return _innermost(asking) or _innermost(frames) or frames[-1]
 
 
+def _own_frame(frames: Sequence[Frame]) -> Frame | None:
+    """The innermost frame outside of installed packages."""
+    return next((one for one in reversed(frames) if not one.installed and not _NO_FILE.match(one.path)), None)
+
+
+_CALLED: frozenset[Matter] = frozenset(
+    ("words", "key", "value", "none", "index", "validation", "shape", "dtype", "device", "type", "empty", "unpacking")
+)
+"""Where the sentence names who refuses, and the package that called it tells more."""
+
+
+def _caller(
+    parts: MessageParts, at: Frame | None, own: Frame | None, calls: Sequence[Call]
+) -> tuple[Frame | None, str]:
+    """The innermost frame of another package above `at`, with its code, where neither the sentence nor `own` names
+    it."""
+    forwards = parts.matter == "unexpected-argument" and bool(calls) and mapping_with(calls[-1].code, parts.names[0])
+    found = caller_of(at, calls) if forwards or parts.matter in _CALLED else None
+    return found if found is not None and found[0] not in (own, at) else (None, "")
+
+
 def _claim_sentence(parts: MessageParts, who: Phrase, frames: Sequence[Frame]) -> Phrase | None:
-    """The sentence for an assertion that a call from another package did not meet; None for anything else."""
-    if parts.matter != "claim" or (whence := _called_from(frames)) is None:
+    """The sentence for an assertion that gives values, or that a call from another package did not meet; None for
+    anything else."""
+    if parts.matter != "claim":
         return None
+    whence = _called_from(frames)
+    fields = {"who": who, "claim": ", ".join(parts.names), "values": parts.found}
+    if whence is None:
+        text = "{who} asserts {claim}, which does not hold: {values}"
+        return phrase(text, **fields) if parts.found else None
+    if parts.found:
+        text = "{who} asserts {claim}, which does not hold for the call at {place}: {values}"
+        return phrase(text, place=whence.shown, **fields)
     text = "{who} asserts {claim}, which does not hold for the call at {place}"
-    return phrase(text, who=who, claim=", ".join(parts.names), place=whence.shown)
+    return phrase(text, who=who, claim=fields["claim"], place=whence.shown)
 
 
 def _place_sentence(line: str, raised: Raised | None, at: Frame | None) -> Phrase:
@@ -263,12 +324,12 @@ def _sentence(parts: MessageParts, who: Phrase, versions: Mapping[str, str]) -> 
             return phrase(text, who=who, wanted=wanted, name=names, kind=parts.symbol)
         case "missing-attribute":
             text = "{who} asks an object of {kind} for {name}, which it does not have"
-            return phrase(text, who=who, kind=parts.symbol, name=names)
+            return phrase(text, who=who, kind=callee_of(parts), name=names)
         case "unexpected-argument" if not parts.symbol:
             return phrase("{who} passes {name}, which is not taken", who=who, name=names)
         case "unexpected-argument":
             text = "{who} passes {name} to {callee}, which does not take it"
-            return phrase(text, who=who, name=names, callee=parts.symbol)
+            return phrase(text, who=who, name=names, callee=callee_of(parts))
         case "argument-twice":
             # `postprocess(output, **row)`, where the row also has a column `output`.
             text = "{who} passes {name} to {callee} twice: by its place and by name, or by name and within **"
@@ -279,10 +340,10 @@ def _sentence(parts: MessageParts, who: Phrase, versions: Mapping[str, str]) -> 
             text = "{callee} was lost between two processes: what it said is above, or in that process's own log"
             return phrase(text, callee=parts.symbol.rpartition(".")[0])
         case "missing-argument":
-            return phrase("{who} calls {callee} without {names}", who=who, callee=parts.symbol, names=names)
+            return phrase("{who} calls {callee} without {names}", who=who, callee=callee_of(parts), names=names)
         case "too-many-arguments":
             text = "{who} passes {found} positional arguments to {callee}, which takes {wanted}"
-            return phrase(text, who=who, callee=parts.symbol, found=parts.found, wanted=parts.wanted)
+            return phrase(text, who=who, callee=callee_of(parts), found=parts.found, wanted=parts.wanted)
         case "version":
             text = "{who} needs {name} {wanted}, and {found} is installed"
             return phrase(text, who=who, name=names, wanted=parts.wanted, found=parts.found)
@@ -380,6 +441,9 @@ def remedy_in(lines: Sequence[str]) -> str:
 
 
 _NAMED = re.compile(r"^(?:[\w.]*(?:Error|Exception|Failure|Interrupt|Exit)\w*|(?:\w+\.)+[A-Z]\w*): *")
+_ITS_NAME = re.compile(r"^[\w.]+(?:: *|$)")
+_ANSWER = re.compile(r'\{.{0,80}?"message": ?"(?P<words>(?:[^"\\]|\\.)*)')
+"""The answer of a server that an exception quotes: `{"object":"error","message":"…`."""
 _MOST_WORDS = 400
 """Characters of a message that are quoted. Set by hand."""
 
@@ -394,9 +458,17 @@ def own_words(lines: Sequence[str], named: bool = True) -> str:
     """
     first = _NAMED.sub("", lines[0]) if lines else ""
     text = " ".join(" ".join([first, *lines[1:3]]).split())
+    if (answer := _ANSWER.match(text)) is not None:
+        text = " ".join(answer["words"].replace("\\n", " ").replace('\\"', '"').split())
     if not has_words(text) or (named and lines and not _NAMED.match(lines[0])):
         return ""
-    return text if len(text) <= _MOST_WORDS else f"{text[:_MOST_WORDS].rsplit(' ', 1)[0]} …"
+    if len(text) <= _MOST_WORDS:
+        return text
+    if answer is None:
+        return f"{text[:_MOST_WORDS].rsplit(' ', 1)[0]} …"
+    # What failed is wrapped from call to call, so the cause is at the end.
+    half = _MOST_WORDS // 2
+    return f"{text[:half].rsplit(' ', 1)[0]} … {text[-half:].partition(' ')[2]}"
 
 
 _VOLATILE = (

@@ -13,7 +13,10 @@ from patcher.packages.agent.folders import distribution_of
 
 _FRAME = re.compile(r'File "(?P<path>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+))?')
 _INSTALLED = re.compile(r"(?:^|/)(?:site|dist)-packages/(?:[^/]+\.egg/)?(?P<inner>.+)$")
-_OF_PYTHON = re.compile(r"/lib/python\d[\d.]*/|^<frozen |^<string>$")
+_OF_PYTHON = re.compile(
+    r"/lib/python\d[\d.]*/|^<frozen |^<string>$|^[A-Za-z]:/.*(?:python[\d.]*|conda\d?|/envs/[^/]+)/lib/", re.IGNORECASE
+)
+_OF_WINDOWS = re.compile(r"[A-Za-z]:\\|\\\\|[^/]*\\(?:site|dist)-packages\\")
 _DISTRIBUTIONS = {
     "dateutil": "python-dateutil",
     "dotenv": "python-dotenv",
@@ -51,10 +54,11 @@ def frame_of(text: str) -> Frame | None:
     if found is None:
         return None
     path, line = found["path"], int(found["line"])
-    inner = _INSTALLED.search(path)
+    slashed = path.replace("\\", "/") if _OF_WINDOWS.match(path) else path
+    inner = _INSTALLED.search(slashed)
     if inner is not None:
         return Frame(inner["inner"], line, inner["inner"].split("/")[0].removesuffix(".py"), True)
-    if _OF_PYTHON.search(path):
+    if _OF_PYTHON.search(slashed):
         return Frame(path, line, "", True)
     at = path.rfind("/verl/")
     return Frame(path[at + 1 :], line, "verl", False) if at >= 0 else Frame(path, line, "", False)

@@ -103,8 +103,38 @@ def nature(name: str, of: str | None, text: str) -> Nature:
     return "effect" if last in _EFFECTS else "exception"
 
 
+_ACCESS = re.compile(r'"(?:GET|POST|PUT|DELETE|HEAD|OPTIONS) \S+ HTTP/[\d.]+" \d{3}\b')
+"""The line of a server's access log. What it answered announces nothing."""
+_ABSENT = re.compile(
+    r"\b(?:do(?:es)? not|doesn't|don't) exist\b"
+    r"|\b(?:could|can|was|were)(?: ?not|n't) (?:be )?(?:found|find|opened|open|loaded|load)\b"
+    r"|\bnot found\b|\bno such (?:file|directory|path|dataset|model|key)\b|\bunable to (?:find|open|load|read)\b"
+    r"|\bfailed to (?:find|open|load|read)\b|\bno (?:\w+ ){1,3}found\b",
+    re.IGNORECASE,
+)
+_DOES_WITHOUT = re.compile(
+    r"\b(?:using|used|use|falls?|falling|fallback|defaults?|skip\w*|ignor\w*|instead|optional|disabl\w*|will|creat\w*|download\w*"
+    r"|initializ\w*|from scratch|continu\w*|retry\w*|install\w*)\b|==",
+    re.IGNORECASE,
+)
+
+
+def says_absent(text: str, level: str) -> bool:
+    """Whether a line says that something is not there, and not that the program does without it."""
+    if level == "DEBUG" or _ACCESS.search(text):
+        return False
+    return _ABSENT.search(text) is not None and _DOES_WITHOUT.search(text) is None
+
+
+def announces(text: str) -> bool:
+    """Whether text tells of a failure: `The start failed: ` in front of the header of a traceback."""
+    return _SOFT.search(text) is not None
+
+
 def was_handled(level: str, before: str, before_level: str) -> bool:
     """Whether a traceback was only logged and the run went on. Its own level, or the line before it, shows that."""
+    if _ACCESS.search(before):
+        before_level = ""
     if level in ("DEBUG", "INFO", "WARNING") or _IGNORED.match(before):
         return True
     return before_level in ("DEBUG", "INFO", "WARNING") and _SOFT.search(before) is not None

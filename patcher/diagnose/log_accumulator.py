@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from patcher.diagnose.cut_tracebacks import exception_set_in, unfinished, without_header
+from patcher.diagnose.cut_tracebacks import exception_set_in, frames_before, unfinished, without_header
 from patcher.diagnose.evidence import LINE_LENGTH, Evidence, Hit, LogLine, Nature, Raised
-from patcher.diagnose.exception_message import raised_as
+from patcher.diagnose.exception_message import is_about_none, raised_as
 from patcher.diagnose.line_meaning import (
     ALONE,
     begins_anew,
@@ -21,6 +21,7 @@ from patcher.diagnose.line_meaning import (
     is_noise,
     nature,
     printed_message,
+    says_absent,
     versions_in,
 )
 from patcher.diagnose.log_stream import AROUND, Block, line_at
@@ -140,9 +141,11 @@ class Exceptions:
             known.last = one.place
             if known.place.offset >= progress:
                 if not known.frames:
-                    known.frames, known.message = one.frames, one.message or known.message
+                    known.frames, known.calls = one.frames, one.calls
+                    known.message = one.message or known.message
                 return None
             known.place, known.phase, known.frames, known.message = one.place, one.phase, one.frames, one.message
+            known.calls, known.because = one.calls, None
             return known
         kept = self._first if len(self._first) < MOST_EXCEPTIONS else self._last
         if len(kept) >= MOST_EXCEPTIONS:
@@ -264,6 +267,7 @@ class LogAccumulator:
             raised = self._exceptions.add(one, self.run.progress)
             if raised is not None and not one.chained:
                 raised.before = line.before(_BEFORE)
+                raised.because = _said_before(raised, line)
 
     def _add_exception_line(self, line: MatchedLine) -> None:
         """Add an exception that no traceback header was seen for."""
@@ -300,11 +304,12 @@ class LogAccumulator:
 
     def _add_frames(self, raised: Raised, line: MatchedLine) -> None:
         """Add the frames of a traceback without a header, or those that pytest prints around the exception."""
-        frames = without_header(line.before(_CODE), line.stripped.speaker)
+        frames, raised.calls = frames_before(line.before(_CODE), line.stripped.speaker)
         if not frames and line.label.label.startswith("E "):
             frames = pytest_frames(line.before(_CODE), line.around(0, _CODE), raised.name)
         raised.frames = frames
         raised.before = tuple(one for one in raised.before if one.number < _first_of(raised).number)
+        raised.because = _said_before(raised, line)
 
     def _add_ending(self, word: str, line: MatchedLine) -> None:
         how = ending_of(line.label.text, line.label.level, word)
@@ -333,6 +338,46 @@ class LogAccumulator:
 
 def _first_of(raised: Raised) -> LogLine:
     return raised.frames[0] if raised.frames else raised.place
+
+
+_SHORTLY = 8
+"""Lines before the traceback of an exception about None in which what is not there may be named. Set by hand."""
+
+
+_NEXT = 3
+"""Lines before the traceback in which a path that does not exist counts, whatever the traceback is about."""
+_PATH = re.compile(
+    r"(?<![\w:/])(?:[A-Za-z]:\\|\.{0,2}/)[\w.-]|\b\w+\.(?:json|ya?ml|parquet|jsonl|txt|bin|idx|model|safetensors)\b"
+)
+_WORDS = re.compile(r"[A-Z]?[a-z]{4,}")
+_OF_ALL = frozenset("been could does exist file found from into none path self there were with".split())  # noqa: SIM905
+
+
+def _is_about(text: str, raised: Raised) -> bool:
+    """Whether a line and the failing code share a word: `Dataset … does not exist` and `indexed_dataset.sizes`."""
+    code = " ".join(f"{one.frame.rpartition('/')[2]} {one.code}" for one in raised.calls[-2:])
+    said, done = ({word.lower() for word in _WORDS.findall(one)} - _OF_ALL for one in (text, code))
+    return bool(said & done)
+
+
+def _said_before(raised: Raised, line: MatchedLine) -> LogLine | None:
+    """The line before an exception about None which says that something does not exist. `line`: the first line of the
+    traceback that is known."""
+    if not any(is_about_none(text) for text in raised.message[:1]):
+        return None
+    above = [
+        one
+        for one in line.before(_CODE)
+        if one.number < _first_of(raised).number and one.speaker == line.stripped.speaker
+    ]
+    for place in reversed(above[-_SHORTLY:]):
+        label = strip_labels(place.text)
+        if ALONE.match(label.text):
+            return None  # Another exception.
+        if says_absent(label.text, label.level):
+            near = above[-1].number - place.number < _NEXT and _PATH.search(label.text)
+            return place if near or _is_about(label.text, raised) else None
+    return None
 
 
 def _message(line: MatchedLine) -> Iterator[str]:

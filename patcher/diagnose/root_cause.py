@@ -97,6 +97,9 @@ def candidates(evidence: Evidence, hits: Sequence[Hit]) -> list[Candidate]:
     ]
     bad = _last_bad(evidence, failures, unknown)
     raised = min((one.place.offset for one in unknown if one.nature == "exception"), default=None)
+    # An exception that a record of many causes covers is still nearer to the root than an end behind it.
+    generic = [hit.start.offset for hit in failures if _is_generic_exception(hit, evidence)]
+    raised = min((*generic, *(() if raised is None else (raised,))), default=None)
     found = [_candidate_of_hit(hit, seen, evidence, raised) for hit in failures]
     found += [candidate_of_exception(one, evidence, bad) for one in unknown]
     if found and min(one.rank for one in found) >= _FOLLOWS:
@@ -154,6 +157,13 @@ def _candidate_of_hit(hit: Hit, seen: set[str], evidence: Evidence, first_raised
     return Candidate(rank, hit.start, hit.count, survived, symptom, hit.phase, hit.around, hit.weight, raised)
 
 
+def _is_generic_exception(hit: Hit, evidence: Evidence) -> bool:
+    """Whether a record of many causes covers an exception that the run did not survive."""
+    symptom = hit.symptom
+    raised = _raised_at(hit.start, evidence) if symptom.generic and symptom.part == "cause" else None
+    return raised is not None and not raised.handled and not _phase_later(hit.start, evidence)
+
+
 def _raised_at(place: LogLine, evidence: Evidence) -> Raised | None:
     """The exception on that line."""
     return next(
@@ -167,9 +177,10 @@ def candidate_of_exception(one: Raised, evidence: Evidence, bad: Mapping[str, in
     quiet = lines - bad.get(one.last.file, lines) > QUIET
     survived = quiet or _phase_later(one.place, evidence)
     rank = _UNKNOWN[one.nature] + (_SURVIVED if survived else 0)
-    shown = {(place.number, place.text): place for place in (*one.before, *one.frames, one.place)}
+    because = (one.because,) if one.because is not None else ()
+    shown = {(place.number, place.text): place for place in (*because, *one.before, *one.frames, one.place)}
     about = tuple(sorted(shown.values(), key=lambda place: place.number))
-    return Candidate(rank, one.place, one.count, survived, None, one.phase, about, raised=one)
+    return Candidate(rank, one.because or one.place, one.count, survived, None, one.phase, about, raised=one)
 
 
 def _announcement_before(found: Sequence[Candidate]) -> list[Candidate]:

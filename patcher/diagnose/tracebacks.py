@@ -8,12 +8,12 @@ while other output may still be buffered.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from patcher.diagnose.evidence import LINE_LENGTH, LogLine, Nature, Raised
+from patcher.diagnose.evidence import LINE_LENGTH, Call, LogLine, Nature, Raised
 from patcher.diagnose.exception_message import raised_as
-from patcher.diagnose.line_meaning import ALONE, ENDING, begins_anew, nature, was_handled
+from patcher.diagnose.line_meaning import ALONE, ENDING, announces, begins_anew, nature, was_handled
 from patcher.diagnose.log_stream import AROUND, Block, line_at
 from patcher.diagnose.python_form import in_python_form, ipython_header
 from patcher.logs.labels import is_native, strip_labels
@@ -91,7 +91,7 @@ _GROUP = re.compile(r"(?P<margin>.*?)\s*\+ (?:Exception Group )?$")
 _DIRECT = "The above exception was the direct cause"
 _HANDLING = "During handling of the above exception"
 # Frames of installed packages say less than those of the trainer's own code, so those are kept first.
-_LIBRARIES = ("site-packages/", "dist-packages/", "/lib/python", "<frozen ", "<string>")
+_LIBRARIES = ("site-packages", "dist-packages", "/lib/python", "<frozen ", "<string>")
 
 _EACH_LINE = re.compile(r"[A-Z]+ \d\d-\d\d \d\d:\d\d:\d\d \[")
 """A logger that puts its label before each line. If a traceback has no such label, the line before it does not announce
@@ -154,6 +154,8 @@ class _TracebackReader:
         self._frames: list[LogLine] = []
         self._code: LogLine | None = None
         """The line of code below the last frame."""
+        self._read: list[str] = []
+        """Frames and their code, as read."""
         self._headers: set[int] = set()
         self._since = 0
         """Lines of this process since the last exception."""
@@ -184,6 +186,8 @@ class _TracebackReader:
     def _is_handled(self, label: str) -> bool:
         """Whether the traceback's label, or the line before it, says that the exception was handled."""
         own = strip_labels(_relayed(label)) if label else None
+        if own is not None and announces(own.text):  # `The warm-up failed: Traceback (most recent call last):`
+            return was_handled(own.level, own.text, own.level)
         for line in reversed(self._block.before(self._start, 6)):
             stripped = strip_prefix(line)
             if stripped.speaker == self._speaker and stripped.text.strip():
@@ -216,8 +220,8 @@ class _TracebackReader:
         """The text as the traceback has it; None for a line that is not part of it."""
         if self._bare:
             return text
-        if found := self._own.match(text):
-            return text[found.end() :]
+        if found := self._own.match(text) or self._own.match(text, _indent(text)):
+            return text[found.end() :]  # Pasted lines may have got a space before the label.
         if self._outer is not None and (found := self._outer.match(text)):
             return text[found.end() :]
         if not self._frames and not self._links and FRAME.match(text):
@@ -234,12 +238,13 @@ class _TracebackReader:
                 return False
             self._headers.add(place.offset)
             self._named = ipython_header(text)
-            self._frames = []
+            self._frames, self._read = [], []
             self._since = 0
             return True
         if not text.strip():
             return True
         if text[0] in " \t" or FRAME.match(text):  # Pasted text may have lost its indentation.
+            self._read.append(text[:LINE_LENGTH])
             if self._code is None and self._frames:
                 self._code = place
             if FRAME.match(text):
@@ -265,8 +270,10 @@ class _TracebackReader:
         frames = telling_frames(self._frames)
         if self._code is not None and is_telling(self._code.text):
             frames = (*frames, self._code)
-        self._links.append(_Link(Raised(name, place, place, kind, phase=phase, frames=frames, message=(text,))))
-        self._frames, self._since, self._named = [], 0, ""
+        calls = calls_of(self._read)
+        one = Raised(name, place, place, kind, phase=phase, frames=frames, message=(text,), calls=calls)
+        self._links.append(_Link(one))
+        self._frames, self._read, self._since, self._named = [], [], 0, ""
 
     def _offset_of_header(self) -> int:
         return self._start + self._block.offset - self._block.begin
@@ -297,6 +304,26 @@ def is_telling(code: str) -> bool:
     """Whether a line of code may say more of an exception than its message, as `assert a.shape == b.shape` and
     `self.bar.update(1)` do; `raise ValueError(` does not."""
     return not code.lstrip().startswith("raise")
+
+
+_CALLS = 24
+"""Frames that are kept with their code."""
+_MARKS = re.compile(r"\s*[~^][~^ ]*$")
+_CODE_LINES = 8
+
+
+def calls_of(texts: Sequence[str]) -> tuple[Call, ...]:
+    """The innermost frames with their code, from the lines of a traceback without labels."""
+    found: list[tuple[str, list[str], str]] = []
+    for text in texts:
+        if FRAME.match(text):
+            found.append((text, [], ""))
+        elif found and _MARKS.match(text):
+            frame, code, marks = found[-1]
+            found[-1] = (frame, code, marks or (text if len(code) == 1 else ""))
+        elif found and text.strip() and len(found[-1][1]) < _CODE_LINES:
+            found[-1][1].append(text)
+    return tuple(Call(frame, "\n".join(code), marks) for frame, code, marks in found[-_CALLS:])
 
 
 def _indent(text: str) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from patcher.diagnose.diagnosis import Diagnosis, Finding, Role, Verdict
-from patcher.diagnose.evidence import Evidence, Hit, LogLine
+from patcher.diagnose.evidence import Call, Evidence, Hit, LogLine
 from patcher.diagnose.exception_message import TELLING_WITH_RECORD
 from patcher.diagnose.explaining import explain, whole_line
 from patcher.diagnose.fixes import FixContext, fixes_for, versions_allow
@@ -59,7 +59,7 @@ def diagnosis_of(
         verdict, found = "stalled", stalls
     else:
         verdict, found = "running", []
-    findings = _findings(found, context)
+    findings = _findings(found, context, _calls_behind(evidence))
     findings += _findings_of_metrics(evidence, hits, context, rooted=bool(findings))
     if verdict in ("failed", "stalled"):
         notices = [hit for hit in hits if hit.symptom.kind == "notice"]
@@ -161,24 +161,35 @@ def _stalls(
     return signs
 
 
-def _findings(found: Sequence[Candidate], context: FixContext) -> list[Finding]:
-    """The root, then every other candidate that has a record, in the order of the log."""
+def _calls_behind(evidence: Evidence) -> Sequence[Call]:
+    """The frames of the traceback in which the log ends, where nothing tells its exception."""
+    one = evidence.unfinished
+    return one.calls if one is not None and not one.name and not one.message else ()
+
+
+def _findings(found: Sequence[Candidate], context: FixContext, behind: Sequence[Call]) -> list[Finding]:
+    """The root, then every other candidate that has a record, in the order of the log.
+
+    Args:
+        behind: the frames of a traceback whose exception is not known.
+    """
     if not found:
         return []
     rest = sorted((one for one in found[1:] if one.symptom is not None), key=lambda one: one.place.offset)
     return [
-        _finding_of_candidate(found[0], "root", context),
+        _finding_of_candidate(found[0], "root", context, behind),
         *(_finding_of_candidate(one, "cascade", context) for one in rest),
     ]
 
 
-def _finding_of_candidate(one: Candidate, role: Role, context: FixContext) -> Finding:
+def _finding_of_candidate(one: Candidate, role: Role, context: FixContext, behind: Sequence[Call] = ()) -> Finding:
     fixes = fixes_for(one.symptom, context, one.place.text) if one.symptom is not None else ()
     unknown = one.symptom is None or one.symptom.generic
     below = [place.text for place in one.about if place.file == one.place.file and place.number > one.place.number]
     raised = one.raised
     complaint = one.symptom is None and (raised is None or (not raised.name and bool(raised.message)))
-    explanation = explain(one.place, raised, context.versions, below, complaint) if role == "root" else None
+    behind = behind if raised is not None and not complaint else ()
+    explanation = explain(one.place, raised, context.versions, below, complaint, behind) if role == "root" else None
     if explanation is not None and not unknown:
         # The record explains it; the exception adds only who asks for what.
         telling = explanation.parts is not None and explanation.parts.matter in TELLING_WITH_RECORD

@@ -14,7 +14,6 @@ from typing import Any
 
 from patcher.diagnose.diagnosis import Diagnosis, Direction, Explanation, Finding, Offer, Verdict
 from patcher.diagnose.evidence import LogLine
-from patcher.diagnose.exception_message import is_of_two_releases
 from patcher.diagnose.known_issues import KnownIssue
 from patcher.i18n import Language, Phrase, Phrases, language, phrase, show
 from patcher.logs.milestones import phase_name
@@ -163,6 +162,9 @@ def _sentence(one: Explanation | None) -> Phrase | None:
 
 def _explained(one: Explanation, tongue: Language, columns: int) -> Iterator[str]:
     """What the message and the releases say, and where to look further."""
+    if one.caller is not None:
+        called = f"{one.caller.shown}  {one.calls}".rstrip()
+        yield from _item(phrase("called at"), called, tongue, columns)
     if one.own:
         yield from _item(phrase("own code"), one.own, tongue, columns)
     direction = one.direction
@@ -182,9 +184,8 @@ def _explained(one: Explanation, tongue: Language, columns: int) -> Iterator[str
             for other in against:
                 refused = phrase(_REFUSED, requirement=requirement, other=other)
                 yield from _item(phrase("but"), show(refused, tongue), tongue, columns)
-    elif one.parts is not None and is_of_two_releases(one.parts):
-        often = phrase("the code that asks and what it asks are of releases that do not fit together")
-        yield from _item(phrase("often"), show(often, tongue), tongue, columns)
+    elif one.often is not None:
+        yield from _item(phrase("often"), show(one.often, tongue), tongue, columns)
     if one.nearest:
         yield from _item(phrase("nearest"), ", ".join(one.nearest), tongue, columns)
     if one.remedy:

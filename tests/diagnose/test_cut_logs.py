@@ -135,7 +135,9 @@ def test_what_is_none_is_read_from_the_line_of_code(code: str, message: str, sai
 
 def test_an_assertion_whose_message_tells_nothing_is_said_by_its_condition() -> None:
     log = f"{HEAD}{OWN}{FRAME}    assert a.shape == (b,), (\n           ^^^\nAssertionError: (torch.Size([]), 0, 7)\n"
-    assert sentence(log) == f"{WHO} asserts a.shape == (b,), which does not hold{CALLED}"
+    assert (
+        sentence(log) == f"{WHO} asserts a.shape == (b,), which does not hold{CALLED}: a.shape = torch.Size([]), 0, 7"
+    )
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from patcher.diagnose.exception_message import parse_message, raised_as
 from tests.diagnose.test_cut_logs import FRAME, HEAD, OWN, WHO, diagnosed, sentence
 
-SHOWN = "the program passes soil to Bed.__init__, which does not take it"
+SHOWN = "verl (verl/trainer/main_ppo.py:30) or what it calls passes soil to Bed.__init__, which does not take it"
 REFUSED = "Bed.__init__() got an unexpected keyword argument 'soil'"
 
 

@@ -1,0 +1,248 @@
+"""Read the line of code that failed: which values met there, what was unpacked, where a keyword came from.
+
+q_embed = (q * cos) + (rotate_half(q) * sin)
+           ~~^~~~~                                ▶ q and cos, the operands of q * cos
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import textwrap
+from collections.abc import Iterator
+
+from patcher.diagnose.exception_message import UNREADABLE_CODE
+
+_CLOSING = {"(": ")", "[": "]", "{": "}"}
+_ELLIPSIS = re.compile(r"\s*\.\.\.<\d+ lines?>\.\.\.\s*$")
+_QUOTED = re.compile(r"(['\"])(?:\\.|(?!\1).)*\1")
+_OPENS_BLOCK = re.compile(r"(?:async )?(?:for|with|while|if)\b")
+
+
+def statement_of(code: str) -> ast.stmt | None:
+    """The statement that begins with these lines of code; None where they are not the beginning of one.
+
+    Of a statement of several lines most logs show the first only, so what it opens is closed.
+    """
+    lines = [line for line in textwrap.dedent(code).splitlines() if not _ELLIPSIS.match(line)]
+    for text in ("\n".join(lines), lines[0] if lines else ""):
+        text = text.strip()
+        text = re.sub(r"^elif\b", "if", text)
+        for whole in _wholes(text):
+            try:
+                (node,) = ast.parse(whole).body
+            except UNREADABLE_CODE:
+                continue
+            return node
+    return None
+
+
+def _wholes(text: str) -> Iterator[str]:
+    bare = re.sub(r"\s*(?<!['\"])#.*$", "", text)
+    closers = _missing_closers(bare)
+    for one in (text, bare + closers, bare.rstrip(" ,") + closers):
+        yield one
+        if _OPENS_BLOCK.match(one):
+            yield one.rstrip(":") + ": pass"
+
+
+def _missing_closers(text: str) -> str:
+    """The brackets that are open at the end, closed."""
+    open_: list[str] = []
+    for sign in _QUOTED.sub("", text):
+        if sign in _CLOSING:
+            open_.append(_CLOSING[sign])
+        elif open_ and sign == open_[-1]:
+            open_.pop()
+    return "".join(reversed(open_))
+
+
+def mapping_with(code: str, name: str) -> str:
+    """The mapping `x` of the only call `f(**x)` in a line of code that does not write the keyword `name` itself; ""
+    where there is no such call."""
+    node = statement_of(code)
+    calls = [one for one in ast.walk(node) if isinstance(one, ast.Call)] if node is not None else []
+    if any(keyword.arg == name for call in calls for keyword in call.keywords):
+        return ""
+    found = [keyword.value for call in calls for keyword in call.keywords if keyword.arg is None]
+    return ast.unparse(found[0]) if len(found) == 1 else ""
+
+
+def arguments_of(code: str) -> list[str]:
+    """The arguments of all calls in a line of code, `model_cfg` of `build(model_cfg)`."""
+    node = statement_of(code)
+    calls = [one for one in ast.walk(node) if isinstance(one, ast.Call)] if node is not None else []
+    values = [value for call in calls for value in (*call.args, *(keyword.value for keyword in call.keywords))]
+    return [ast.unparse(value) for value in values if isinstance(value, ast.Name | ast.Attribute | ast.Subscript)]
+
+
+_HANDED_ON = frozenset(("enumerate", "tqdm", "iter", "list", "tuple", "sorted", "reversed"))
+
+
+def unpacked(code: str) -> tuple[str, bool]:
+    """What a line of code unpacks, `bridge.weights` of `for a, b in bridge.weights(x):`, and whether that is a call; ""
+    where it unpacks nothing, or several things."""
+    match statement_of(code):
+        case ast.For(target=ast.Tuple() | ast.List(), iter=value):
+            pass
+        case ast.Assign(targets=[ast.Tuple() | ast.List()], value=value):
+            pass
+        case _:
+            return "", False
+    if isinstance(value, ast.Await):
+        value = value.value
+    while isinstance(value, ast.Call) and _called(value).rpartition(".")[2] in _HANDED_ON and value.args:
+        value = value.args[0]
+    if isinstance(value, ast.Call):
+        return _called(value), True
+    return (ast.unparse(value), False) if isinstance(value, ast.Name | ast.Attribute | ast.Subscript) else ("", False)
+
+
+def _called(call: ast.Call) -> str:
+    return ast.unparse(call.func)
+
+
+_LONGEST = 60
+"""Characters of an operand that are shown."""
+_ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.FloorDiv, ast.Mod, ast.BitAnd, ast.BitOr, ast.BitXor)
+
+
+def operands(code: str, marks: str, matrices: bool = False) -> list[tuple[str, str]]:
+    """The two operands of each operation in a line of code at which two tensors may have met, in the order in which
+    Python computes them.
+
+    Args:
+        marks: the line with which Python points at the operation, "" where there is none.
+        matrices: whether a product of matrices is meant.
+    """
+    pointed = _pointed_at(code, marks)
+    if pointed is not None:
+        found = _operands_of(pointed, matrices)
+        return [found] if found is not None else []
+    node = statement_of(code)
+    if node is None:
+        return []
+    return [pair for one in _in_order(node) if (pair := _operands_of(one, matrices)) is not None]
+
+
+def _pointed_at(code: str, marks: str) -> ast.expr | None:
+    """The expression below which Python printed `~~^~~` or `^^^^`."""
+    line = code.splitlines()[0] if code else ""
+    begin, end = len(marks) - len(marks.lstrip()), len(marks.rstrip())
+    if not marks.strip() or end > len(line):
+        return None
+    try:
+        return ast.parse(line[begin:end].strip(), mode="eval").body
+    except UNREADABLE_CODE:
+        return None
+
+
+def _in_order(node: ast.AST) -> Iterator[ast.AST]:
+    for child in ast.iter_child_nodes(node):
+        yield from _in_order(child)
+    yield node
+
+
+def _operands_of(node: ast.AST, matrices: bool) -> tuple[str, str] | None:
+    match node:
+        case ast.BinOp(left=left, op=op, right=right) if isinstance(op, ast.MatMult if matrices else _ARITHMETIC):
+            pass
+        case ast.AugAssign(target=left, op=op, value=right) if isinstance(op, ast.MatMult if matrices else _ARITHMETIC):
+            pass
+        case ast.Compare(left=left, comparators=[right]) if not matrices:
+            pass
+        case ast.Call(func=ast.Attribute(attr=name), args=[left, right, *_]) if name in _FUNCTIONS[matrices]:
+            pass
+        case ast.Call(func=ast.Attribute(value=left, attr=name), args=[right, *_]) if name in _METHODS[matrices]:
+            pass
+        case _:
+            return None
+    if any(isinstance(one, ast.Constant) for one in (left, right)):
+        return None
+    shown = [ast.unparse(one) for one in (left, right)]
+    if isinstance(node, ast.Call) and _called(node).endswith("linear"):  # It multiplies by the transposed weight.
+        shown[1] += ".T"
+    return (shown[0], shown[1]) if max(map(len, shown)) <= _LONGEST else None
+
+
+_FUNCTIONS = (
+    frozenset(("mul", "add", "sub", "div", "maximum", "minimum", "mse_loss", "l1_loss", "kl_div", "broadcast_tensors")),
+    frozenset(("matmul", "mm", "linear", "addmm")),
+)
+_METHODS = (
+    frozenset(
+        ("mul", "mul_", "add", "add_", "sub", "sub_", "div", "div_", "copy_", "masked_fill", "masked_fill_", "eq")
+    ),
+    frozenset(("matmul", "mm")),
+)
+"""Functions and methods that take two tensors: elementwise, and of matrices."""
+
+
+def reshaped(code: str) -> tuple[str, str]:
+    """The tensor and the shape of the only `view` or `reshape` in a line of code; "" where that is not to be told."""
+    node = statement_of(code)
+    found = []
+    for one in ast.walk(node) if node is not None else ():
+        match one:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="torch"), attr="reshape"), args=[tensor, shape]):
+                found.append((ast.unparse(tensor), ast.unparse(shape)))
+            case ast.Call(func=ast.Attribute(value=tensor, attr="view" | "reshape" | "view_as"), args=args):
+                found.append((ast.unparse(tensor), ", ".join(map(ast.unparse, args))))
+    return found[0] if len(found) == 1 and len(found[0][0]) <= _LONGEST else ("", "")
+
+
+def joined(code: str) -> list[str]:
+    """The tensors in the list that `cat` or `stack` joins; none where the code has no such list."""
+    node = statement_of(code)
+    for one in ast.walk(node) if node is not None else ():
+        match one:
+            case ast.Call(
+                func=ast.Attribute(attr="cat" | "stack" | "concat" | "concatenate"),
+                args=[ast.List(elts=parts) | ast.Tuple(elts=parts), *_],
+            ) if not any(isinstance(part, ast.Starred) for part in parts):
+                return [ast.unparse(part)[:_LONGEST] for part in parts]
+    return []
+
+
+def indexed(code: str) -> tuple[str, str]:
+    """The tensor and its mask, of the only `tensor[mask]` in a line of code."""
+    node = statement_of(code)
+    found = [
+        (ast.unparse(one.value), ast.unparse(one.slice))
+        for one in (ast.walk(node) if node is not None else ())
+        if isinstance(one, ast.Subscript) and isinstance(one.slice, ast.Name | ast.Attribute | ast.Call | ast.UnaryOp)
+    ]
+    return found[0] if len(found) == 1 and max(map(len, found[0])) <= _LONGEST else ("", "")
+
+
+def expected_and_message(code: str) -> tuple[list[str], list[str]]:
+    """The two sides of the comparison that an assertion makes, and the values that its message gives, where the code
+    shows them: `assert a == b, (a, b)` or `assert a == b, f"{a} {b}"`."""
+    node = statement_of(code)
+    if not isinstance(node, ast.Assert):
+        return [], []
+    sides = [ast.unparse(one) for one in _sides(node.test)]
+    match node.msg:
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            return sides, [ast.unparse(part) for part in parts]
+        case ast.JoinedStr(values=parts):
+            return sides, [ast.unparse(part.value) for part in parts if isinstance(part, ast.FormattedValue)]
+        case ast.Name() | ast.Attribute() | ast.Subscript() | ast.Call():
+            return sides, [ast.unparse(node.msg)]
+    return sides, []
+
+
+def _sides(test: ast.expr) -> list[ast.expr]:
+    return [test.left, *test.comparators] if isinstance(test, ast.Compare) else []
+
+
+def assigned(code: str) -> tuple[str, str]:
+    """The two sides of `a[...] = b`, or of `a.copy_(b)`; "" for other code."""
+    match statement_of(code):
+        case ast.Assign(targets=[ast.Subscript() as target], value=value):
+            found = ast.unparse(target), ast.unparse(value)
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=target, attr="copy_"), args=[value, *_])):
+            found = ast.unparse(target), ast.unparse(value)
+        case _:
+            return "", ""
+    return found if max(map(len, found)) <= _LONGEST else ("", "")

@@ -1,0 +1,162 @@
+"""Who takes part in a failed call: the package that asks, the one that is asked, and what only passes the call on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from patcher.diagnose.evidence import Call
+from patcher.diagnose.exception_message import MessageParts
+from patcher.diagnose.failed_code import arguments_of, mapping_with
+from patcher.diagnose.frame import Frame, distribution, frame_of
+
+HANDS_ON = re.compile(
+    r", in (?:__[gs]etattr(?:ibute)?__|_(?:wrapped_)?call_impl"
+    r"|inner|wrapped_f(?:n|unc)|decorate_context|_compare_versions|require_version(?:_core)?)$"
+)
+"""Functions that only pass a call on, so they are not who asks: attributes and calls of torch modules, decorators with
+`return func(*args, **kwargs)`, and the version checks of transformers."""
+_GETS = re.compile(r", in __getattr(?:ibute)?__$")
+_FUNCTION = re.compile(r", in (?P<name>\S+)$")
+_FOR_ANY = ("torch/nn/modules/module.py",)
+"""Files whose `__getattr__` speaks for classes of any package."""
+# Packages that people run from a checkout, so that their files are outside of site-packages.
+_TREE = re.compile(
+    r"/(?P<name>verl|sglang|vllm|transformers|megatron|trl|peft|accelerate|deepspeed|opencompass|llamafactory|openrlhf"
+    r"|torchtitan|axolotl|nemo_rl|mbridge)/(?!(?:examples?|scripts?|tests?|tools|benchmarks?|python)/)(?=\w+/)"
+)
+
+_NAMES_OF: Mapping[str, str] = {
+    "apex": "FastLayerNormFN FastLayerNorm FusedLayerNormAffineFunction FusedRMSNormAffineFunction",
+    "flash-attn": "flash_attn_with_kvcache flash_attn_qkvpacked_func flash_attn_varlen_qkvpacked_func FlashAttnFunc "
+    "FlashAttnVarlenFunc FlashAttnQKVPackedFunc",
+    "transformers": "AutoModelForCausalLM AutoTokenizer AutoProcessor AutoConfig PreTrainedModel PretrainedConfig "
+    "PreTrainedTokenizerFast TrainingArguments Seq2SeqTrainingArguments GenerationMixin GenerationConfig DynamicCache "
+    "StaticCache BitsAndBytesConfig LlamaConfig Qwen2Config Qwen3Config Qwen2VLConfig Qwen2TokenizerFast "
+    "LlamaTokenizerFast",
+    "accelerate": "Accelerator AcceleratorState PartialState GradientState AcceleratedOptimizer ClusterConfig "
+    "DataLoaderConfiguration FullyShardedDataParallelPlugin DeepSpeedPlugin MegatronLMPlugin",
+    "peft": "LoraConfig PeftModel PeftModelForCausalLM LoraModel PeftConfig",
+    "trl": "SFTConfig KTOConfig ORPOConfig AutoModelForCausalLMWithValueHead DataCollatorForCompletionOnlyLM",
+    "vllm": "SamplingParams AsyncLLMEngine LLMEngine AsyncLLM AsyncEngineArgs EngineArgs VllmConfig LoRARequest "
+    "RayDistributedExecutor MultiprocExecutor WorkerWrapperBase CoreEngineProcManager",
+    "sglang": "ServerArgs TokenizerManager TpModelWorker ScheduleBatch ForwardBatch RadixAttention RadixCache",
+    "megatron-core": "MLATransformerConfig ModelParallelConfig DistributedDataParallelConfig GPTDatasetConfig "
+    "BlendedMegatronDatasetBuilder",
+    "transformer-engine": "LayerNormLinear LayerNormMLP fused_attn_fwd fused_attn_bwd",
+    "torch": "FullyShardedDataParallel DistributedDataParallel DataLoader DeviceMesh init_device_mesh "
+    "init_process_group _new_process_group_helper TCPStore LambdaLR FileSystemWriter _write_item",
+    "deepspeed": "DeepSpeedEngine DeepSpeedZeroOptimizer DeepSpeedZeroOptimizer_Stage3 DeepSpeedCPUAdam PipelineEngine "
+    "DeepSpeedConfig",
+    "ray": "PlacementGroupSchedulingStrategy NodeAffinitySchedulingStrategy",
+    "tensordict": "TensorDict TensorDictBase NonTensorData",
+    "qwen-vl-utils": "process_vision_info",
+    "liger-kernel": "liger_fused_linear_cross_entropy LigerFusedLinearCrossEntropyLoss",
+    "sgl-kernel": "moe_fused_gate",
+}
+_OWNERS = {name: package for package, names in _NAMES_OF.items() for name in names.split()}
+"""Classes and functions that other packages call, and whose name is that of one package only: its distribution."""
+
+
+def owner_of(symbol: str) -> str:
+    """The distribution that a class or function is of, by its name alone; "" where the name is not known."""
+    return _OWNERS.get(symbol.partition(".")[0], "")
+
+
+def party(frame: Frame | None) -> str:
+    """The distribution that a frame is of, also where it runs from a checkout; "" where that is not known."""
+    if frame is None:
+        return ""
+    if frame.package:
+        return distribution(frame.package)
+    found = [one["name"] for one in _TREE.finditer(frame.path)] if not frame.installed else []
+    return distribution(found[-1]) if found else ""
+
+
+def asked_party(parts: MessageParts, calls: Sequence[Call]) -> str:
+    """The distribution that a missing attribute, or a called function, is of; "" where neither the frames nor its name
+    tell."""
+    if parts.matter == "missing-attribute":
+        last = frame_of(calls[-1].frame) if calls and _GETS.search(calls[-1].frame) else None
+        if last is not None and last.path not in _FOR_ANY:
+            return party(last)
+    outer, inside, _ = parts.symbol.partition(".<locals>")
+    if inside:  # A function within another one, which mostly still runs.
+        name = outer.rpartition(".")[2]
+        return next((party(frame_of(one.frame)) for one in reversed(calls) if _function(one) == name), "")
+    return owner_of(parts.symbol)
+
+
+def _function(call: Call) -> str:
+    found = _FUNCTION.search(call.frame)
+    return found["name"] if found is not None else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Where a keyword stands that code only hands on: the name of the configuration, and who gives it to the reader."""
+
+    section: str = ""
+    at: Frame | None = None
+
+
+_CONFIG = re.compile(
+    r"(?:^|[._])(?:cfg|conf|config|configs|configuration|yaml|json|settings|section|spec|hparams|model_args)"
+    r"(?:$|[._\[(]|_?(?:dict|file|path|yaml|json|data|name)s?\b)",
+    re.IGNORECASE,
+)
+_READS = re.compile(
+    r"^(?:from_(?:yaml|json|toml|cfg|config|conf|dict|file)\w*|(?:load|read|parse|get)_\w*(?:config|yaml|json|cfg)\w*"
+    r"|build(?:_\w+)?_from_(?:cfg|config|dict)|instantiate\w*|_?call_target|\w+_from_(?:cfg|config|dict|yaml|json|file))$"
+)
+"""Functions that make an object of what a configuration holds."""
+_NEAR = 2
+"""Frames above the failing one in which a function that reads a configuration is searched."""
+
+
+def given_by_configuration(parts: MessageParts, calls: Sequence[Call]) -> Given | None:
+    """Where a refused keyword comes from a configuration that the failing line only hands on, as `cls(**config)` does;
+    None where the code itself may have written it."""
+    if parts.matter != "unexpected-argument" or not parts.names or not calls:
+        return None
+    mapping = mapping_with(calls[-1].code, parts.names[0])
+    if not mapping:
+        return None
+    reads = any(_READS.match(_function(one)) for one in calls[-1 - _NEAR :])
+    passed = mapping.endswith(("kwargs", "kw")) and "hydra/_internal/instantiate" not in calls[-1].frame
+    if passed or not (reads or _CONFIG.search(mapping)):
+        return None
+    reader = frame_of(calls[-1].frame)
+    for one in reversed(calls[:-1]):
+        frame = frame_of(one.frame)
+        named = [text for text in arguments_of(one.code) if _CONFIG.search(text)]
+        if frame is not None and reader is not None and party(frame) != party(reader) and named:
+            return Given(named[0], frame)
+        if not named and not _READS.match(_function(one)):
+            break
+    # All in one package: the outermost of the calls that hand the configuration from one to the next.
+    found = Given()
+    for one in reversed(calls[:-1]):
+        named = [text for text in arguments_of(one.code) if _CONFIG.search(text)]
+        if not named:
+            break
+        found = Given(named[0], frame_of(one.frame))
+    return found
+
+
+_MACHINERY = re.compile(r"^(?:torch/(?:nn/modules/module|utils/_contextlib|_dynamo/\S+|autograd/\S+)\.py)$")
+
+
+def caller_of(at: Frame | None, calls: Sequence[Call]) -> tuple[Frame, str] | None:
+    """The innermost frame of another package above `at`, with its line of code; None where there is none."""
+    if at is None or not party(at):
+        return None
+    known = [(frame, one) for one in calls if (frame := frame_of(one.frame)) is not None]
+    places = [number for number, (frame, _) in enumerate(known) if frame == at]
+    for frame, one in reversed(known[: places[-1]] if places else []):
+        if HANDS_ON.search(one.frame) or _MACHINERY.match(frame.path) or (frame.installed and not frame.package):
+            continue
+        if party(frame) not in ("", party(at)):
+            return frame, one.code.strip().partition("\n")[0]
+    return None

@@ -1,0 +1,256 @@
+"""What the line of code that failed adds to the message of an exception."""
+
+from __future__ import annotations
+
+import pytest
+
+from patcher.diagnose.code_sentences import values_of
+from patcher.diagnose.failed_code import (
+    assigned,
+    indexed,
+    joined,
+    mapping_with,
+    operands,
+    reshaped,
+    statement_of,
+    unpacked,
+)
+from tests.diagnose.test_explaining import HEAD, diagnosed, explained
+
+OWN = '  File "/app/beds/train.py", line 8, in main\n    run()\n'
+WHO = "/app/beds/train.py:8"
+
+
+def at_own(message: str, code: str, marks: str = "") -> str:
+    frames = OWN.replace("run()", code) + (f"    {marks}\n" if marks else "")
+    return str(explained(message, frames).sentence)
+
+
+SIZES = "RuntimeError: The size of tensor a (7) must match the size of tensor b (9) at non-singleton dimension 1"
+
+
+@pytest.mark.parametrize(
+    ("code", "marks", "says"),
+    [
+        ("loss = new - old", "", "in dimension 1, new has size 7 and old has 9"),
+        ("loss = 2 * new - old if flag == 'x' else new", "", "in dimension 1, 2 * new has size 7 and old has 9"),
+        (
+            "y = (a * b) + (c(a) * d)",
+            "     ~~^~~",
+            "in dimension 1, a has size 7 and b has 9",
+        ),
+        (
+            "y = (a * b) + (c(a) * d)",
+            "",
+            "sizes do not fit, 7 of the first and 9 of the second of one of these pairs: "
+            "a, b; c(a), d; a * b, c(a) * d",
+        ),
+        ("loss = torch.add(new, old)", "", "in dimension 1, new has size 7 and old has 9"),
+        ("scores += old", "", "in dimension 1, scores has size 7 and old has 9"),
+        ("return step(new)", "", "shapes do not fit, 7 against 9"),
+    ],
+)
+def test_sizes_that_do_not_fit_are_put_to_the_operands(code: str, marks: str, says: str) -> None:
+    assert at_own(SIZES, code, marks) == f"{WHO}: {says}"
+
+
+@pytest.mark.parametrize(
+    ("message", "code", "says"),
+    [
+        (
+            "RuntimeError: shape '[3, 5]' is invalid for input of size 0",
+            "rows = rows.view(self.wide)",
+            "rows is empty (0 elements) and cannot take the shape [3, 5] (self.wide)",
+        ),
+        (
+            "RuntimeError: shape '[3, 5]' is invalid for input of size 8",
+            "rows = torch.reshape(rows, wide)",
+            "rows has 8 elements and cannot take the shape [3, 5] (wide)",
+        ),
+        (
+            "RuntimeError: mat1 and mat2 shapes cannot be multiplied (4x8 and 16x2)",
+            "return F.linear(input, self.weight, self.bias)",
+            "input has shape 4x8 and self.weight.T has 16x2, which do not fit",
+        ),
+        (
+            "RuntimeError: Sizes of tensors must match except in dimension 1. Expected size 4 but got size 5 for "
+            "tensor number 1 in the list.",
+            "x = torch.cat([prompts, answers], dim=1)",
+            "answers has size 5 where the first tensor that is joined has 4",
+        ),
+        (
+            "RuntimeError: Tensors must have same number of dimensions: got 2 and 1",
+            "x = torch.cat((prompts, answers), dim=1)",
+            "what is joined (prompts, answers) has 2 and 1 dimensions",
+        ),
+        (
+            "RuntimeError: shape mismatch: value tensor of shape [3, 7] cannot be broadcast to indexing result of "
+            "shape [3, 5]",
+            "hidden[mask] = parts",
+            "hidden[mask] has room for [3, 5], and parts has [3, 7]",
+        ),
+        (
+            "IndexError: The shape of the mask [6] at index 0 does not match the shape of the indexed tensor [5] at "
+            "index 0",
+            "kept = rows[mask]",
+            "the mask mask has shape [6], and rows has [5]",
+        ),
+        (
+            "RuntimeError: The expanded size of the tensor (4) must match the existing size (6) at non-singleton "
+            "dimension 0.  Target sizes: [4].  Tensor sizes: [6]",
+            "out[i, :n] = ids",
+            "out[i, :n] has room for 4, and ids has 6",
+        ),
+    ],
+)
+def test_shapes_are_put_to_the_names_in_the_code(message: str, code: str, says: str) -> None:
+    assert at_own(message, code) == f"{WHO}: {says}"
+
+
+def test_an_empty_tensor_is_called_empty_also_where_only_the_line_of_code_is_left() -> None:
+    code = "[rank1]:     rows = rows.view(self.wide)\n"
+    log = f"{code}[rank1]: RuntimeError: shape '[3, 5]' is invalid for input of size 0\n"
+    root = diagnosed(log).root
+    assert root is not None
+    assert root.explanation is not None
+    assert "rows is empty" in str(root.explanation.sentence)
+    assert "of size 0 is empty" in str(root.explanation.often)
+
+
+def test_values_of_tokens_hint_at_sequences_that_were_cut_in_different_ways() -> None:
+    found = explained(SIZES, OWN.replace("run()", "ratio = log_prob - ref_log_prob"))
+    assert "sequences of different lengths" in str(found.often)
+    assert explained(SIZES, OWN.replace("run()", "ratio = width - height")).often is None
+
+
+UNPACKED = "ValueError: too many values to unpack (expected 2)"
+LOADER = '  File "/env/lib/python3.12/site-packages/garden/beds/run.py", line 3, in wrapper\n    return main()\n'
+
+
+@pytest.mark.parametrize(
+    ("code", "frames", "says", "often"),
+    [
+        (
+            "for name, bed in garden.rows(1):",
+            LOADER + OWN,
+            "of what garden.rows() gives",
+            "garden.rows of garden returns something else in another release",
+        ),
+        (
+            "for name, bed in beds.rows(1):",
+            LOADER + OWN,
+            "of what beds.rows() gives",
+            "beds.rows of garden.beds returns something else in another release",
+        ),
+        ("name, bed = find(1)", OWN, "of what find() gives", "where find is of an installed package"),
+        ("name, bed = self.find(1)", OWN, "of what self.find() gives", ""),
+        ("name, bed = super().find(1)", OWN, "of what super().find() gives", "where super().find is of an installed"),
+        ("for i, (a, b) in enumerate(pairs):", OWN, "of what pairs gives", ""),
+        ("a, b = x.shape", OWN, "x does not have 2 dimensions", ""),
+    ],
+)
+def test_what_is_unpacked_is_named(code: str, frames: str, says: str, often: str) -> None:
+    found = explained(UNPACKED, frames.replace("run()", code))
+    assert says in str(found.sentence)
+    assert str(found.often or "").startswith(often)
+    assert often or found.often is None
+
+
+def test_dimensions_that_are_unpacked_are_counted() -> None:
+    said = at_own("ValueError: not enough values to unpack (expected 4, got 3)", "b, n, s, d = q.shape")
+    assert said == f"{WHO}: q has 3 dimensions, and 4 are expected"
+
+
+@pytest.mark.parametrize(
+    ("message", "code", "values"),
+    [
+        ("(torch.Size([]), 7)", "assert a.shape == (n,), (a.shape, n)", "a.shape = torch.Size([]), n = 7"),
+        ("(torch.Size([]), 7)", "assert a.shape == (n,), (", "a.shape = torch.Size([]), 7"),
+        ("3 5", 'assert a == b, f"{a} {b}"', "3 5"),
+        ("5", "assert a in b, a", "a = 5"),
+        ("assert 3 == 4", "assert a == b", ""),
+        ("", "assert a", ""),
+    ],
+)
+def test_the_values_that_an_assertion_gives(message: str, code: str, values: str) -> None:
+    assert values_of(message, code) == values
+
+
+def test_an_assertion_is_told_with_its_values() -> None:
+    said = at_own("AssertionError: (torch.Size([]), 0, 7)", "assert a.shape == (b,), (")
+    assert said == f"{WHO} asserts a.shape == (b,), which does not hold: a.shape = torch.Size([]), 0, 7"
+
+
+@pytest.mark.parametrize(
+    ("code", "whole"),
+    [
+        ("x = f(", True),
+        ("x = f(a,", True),
+        ("for a in b:", True),
+        ("elif a == b:", True),
+        ("return f(**x)  # why", True),
+        ("x = f(\n    a,\n    ...<3 lines>...\n)", True),
+        ("beds.sizes.shape[0]))", False),
+        ("", False),
+    ],
+)
+def test_the_beginning_of_a_statement_is_closed(code: str, whole: bool) -> None:
+    assert (statement_of(code) is not None) is whole
+
+
+def test_code_that_shows_nothing_of_the_kind_tells_nothing() -> None:
+    assert mapping_with("f(**x, a=1)", "a") == ""
+    assert mapping_with("f(**x, **y)", "a") == ""
+    assert unpacked("a = f()") == ("", False)
+    assert operands("a = f(b)", "") == []
+    assert reshaped("a.view(b) + c.view(d)") == ("", "")
+    assert joined("torch.cat(parts)") == []
+    assert indexed("a[0] + b[1:2]") == ("", "")
+    assert assigned("a = b") == ("", "")
+
+
+def test_a_printed_line_that_something_is_not_there_is_the_root_of_an_error_about_none() -> None:
+    error = (
+        f"{HEAD}{OWN.replace('run()', 'print(beds.size)')}AttributeError: 'NoneType' object has no attribute 'size'\n"
+    )
+    root = diagnosed(f"The file of beds does not exist: /data/beds\nGive a path.\n{error}").root
+    assert root is not None
+    assert root.explanation is not None
+    assert root.place.number == 1
+    said = "the program says: The file of beds does not exist: /data/beds; then "
+    assert str(root.explanation.sentence) == f"{said}{WHO} asks beds for size: beds is None"
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "beds.json was not found, using the default\n",
+        "Some weights were not found: ['rose.weight']\n",
+        'INFO: 10.0.0.4:5 - "GET /beds/size HTTP/1.1" 404 Not Found\n',
+        "DEBUG 01-02 10:00:00 [a.py:1] beds.json not found\n",
+        "beds.json not found\n" + "planting\n" * 9,
+        "FileNotFoundError: beds.json not found\n",
+        "planting\n",
+    ],
+)
+def test_what_the_program_does_without_is_no_root(before: str) -> None:
+    error = f"{HEAD}{OWN}AttributeError: 'NoneType' object has no attribute 'size'\n"
+    found = diagnosed(before + error).root
+    assert found is not None
+    assert "; then " not in str(found.explanation.sentence if found.explanation else "")
+
+
+def test_an_error_about_another_matter_has_no_such_root() -> None:
+    error = f"{HEAD}{OWN}KeyError: 'size'\n"
+    root = diagnosed(f"The file of beds does not exist: /data/beds\n{error}").root
+    assert root is not None
+    assert root.place.text == "KeyError: 'size'"
+
+
+def test_the_answer_of_a_server_is_quoted_to_its_end() -> None:
+    inner = f"the bed was not dug: {'it is said again ' * 30}\\n[ERROR] the soil is harder than a spade"
+    said = at_own(
+        f'AssertionError: {{"object":"error","message":"{inner}","code":500}}', "assert answer.ok, answer.text"
+    )
+    assert said.startswith(f"{WHO} says: the bed was not dug: it is said")
+    assert said.endswith("[ERROR] the soil is harder than a spade")
