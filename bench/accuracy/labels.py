@@ -134,7 +134,10 @@ def _of(use: dict[str, Any], answer: Answer, before: Answer) -> Iterator[_Row]:
             for keyword, line in use.get("keywords", ()):
                 why = refused.get(keyword, "")
                 yield "keyword", (line, *lines), f"{symbol}({keyword})", keyword, _state(why), why
-            shifted = _shifted(use.get("arguments", []), names, before)
+            # verl has no branches for older releases of torch, so that what went the same way is meant so:
+            # `F.pad(value, …)` where the first parameter is `input`, and another one is called `value`.
+            same = symbol.startswith("torch.") and before[0] == "bound" and before[3] == names
+            shifted = "" if same else _shifted(use.get("arguments", []), names, before)
             yield "positional", lines, symbol, name, _state(positional or shifted), positional or shifted
         case "call", ["unknown", why]:
             for keyword, line in use.get("keywords", ()):

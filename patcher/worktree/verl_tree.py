@@ -64,7 +64,10 @@ def root_of(folder: Path) -> Path:
     place = Path(os.path.realpath(folder))
     if holds_verl(place):
         return place
-    advice = phrase("Name a fork's checkout, or the folder above the package verl, with --root.")
+    advice = phrase(
+        "Name a fork's checkout, or the folder above the package verl, with --root. A fork that calls the package "
+        "otherwise says so in its uky-patch.toml: package = 'NAME'."
+    )
     if place.name == package_of(place.parent) and holds_verl(place.parent):
         itself = "{folder} is the package itself: name the folder above it, --root {above}"
         advice = phrase(itself, folder=place, above=place.parent)

@@ -161,5 +161,6 @@ def test_the_labelled_uses_are_those_of_the_release(verl: str) -> None:
 
 def accurate(total: Score, package: str) -> None:
     assert total.precision >= 0.97
-    assert total.recall >= 0.97
-    assert total.unresolved <= (0.6 if package == "numpy" else 0.05), "half of numpy is compiled"
+    assert total.unresolved <= (0.6 if package in ("numpy", "torch") else 0.05), "half of both is compiled"
+    # `torch.hash_tensor` of a later torch is compiled: it may be left open, but not be called sound.
+    assert total.missed == total.open_broken if package == "torch" else total.recall >= 0.97

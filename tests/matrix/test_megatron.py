@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 
 from patcher import api
@@ -21,13 +23,23 @@ BROKEN = {("0.6.1", "0.18.0"): [MODEL_TYPE, MODEL_TYPE], ("0.7.1", "0.18.0"): [Q
 compares with where it makes the model without mbridge, its default."""
 
 
+@cache
+def project(verl: str) -> Project:
+    """Read once for all releases that it is held against."""
+    return Project(wheel("verl", verl))
+
+
+@cache
+def symbols(megatron: str) -> Symbols:
+    return Symbols(sources("megatron-core", megatron) / "megatron")
+
+
 @pytest.mark.parametrize("megatron", ["0.16.0", "0.18.0"])
 @pytest.mark.parametrize("verl", ["0.6.1", "0.7.1", "0.8.0"])
 def test_what_breaks_before_and_after_the_record(verl: str, megatron: str) -> None:
-    folder = sources("megatron-core", megatron) / "megatron"
-    target = Target({"megatron": megatron}, {"megatron": Symbols(folder)}, {"megatron-core": megatron})
+    target = Target({"megatron": megatron}, {"megatron": symbols(megatron)}, {"megatron-core": megatron})
     records = [one for one in load() if one.enabled]
-    before, after = check_with_records(Project(wheel("verl", verl)), target, records, verl)
+    before, after = check_with_records(project(verl), target, records, verl)
     assert [one.symbol for one in before.of("break")] == BROKEN.get((verl, megatron), [])
     assert not after.of("break")
 

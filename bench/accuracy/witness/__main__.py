@@ -56,6 +56,10 @@ def main() -> None:
     print(json.dumps(["done", sorted(isolation.missing), sorted(isolation.tolerant)]), file=answers)
 
 
+_ABSTRACT = "_forward_unimplemented"
+"""What `torch.nn.Module.forward` is: it stands for whatever a subclass defines."""
+
+
 def answer(probe: Any, states: States) -> list[Any]:
     """["holds", …] or ["broken", message] or ["unknown", reason]."""
     try:
@@ -86,6 +90,8 @@ def _signature(state: State) -> inspect.Signature:
         raise UnknownError("a base is a stand-in")
     if typing.is_typeddict(value):
         return inspect.Signature([inspect.Parameter("fields", inspect.Parameter.VAR_KEYWORD)])
+    if getattr(value, "__name__", "") == _ABSTRACT:
+        raise UnknownError("a subclass defines it")
     try:
         # A wrapper of a bound method is bound a second time: what it says that it wraps has one parameter less.
         twice = isinstance(getattr(getattr(value, "__func__", None), "__wrapped__", None), types.MethodType)
@@ -148,7 +154,7 @@ def _overridden(states: States, expression: Any, name: str) -> list[Any]:
         return ["free"]
     if isinstance(method, (staticmethod, classmethod)):
         method = method.__func__
-    if not inspect.isfunction(method):
+    if not inspect.isfunction(method) or method.__name__ == _ABSTRACT:
         return ["free"]
     signature = inspect.signature(method)
     parameters = list(signature.parameters.values())[1:]

@@ -13,6 +13,9 @@ from .isolation import Isolation
 from .state import Instance, Object, State, UnknownError, origin_of, quiet
 from .texts import hint, source
 
+_OTHERS = frozenset({"builtins", "torch", "pydantic", "abc", "typing"})
+"""Packages whose classes are not read: what they bring is no question to another package."""
+
 
 class Evaluates(Protocol):
     """Evaluates the value that a method gives to an attribute: `self.engine = LLM(...)`."""
@@ -39,7 +42,7 @@ class Fields:
         """Attributes of an instance by annotations, fields and assignments to `self`, each with its type or None."""
         fields: dict[str, Any] = {}
         for base in reversed(cls.__mro__[:-1]):
-            if origin_of(base) in ("builtins", "torch", "pydantic", "abc", "typing"):
+            if origin_of(base) in _OTHERS - {self.states.isolation.package}:
                 continue
             for name, given in self._assigned(base).items():
                 if given is not None or name not in fields:

@@ -50,6 +50,10 @@ _DELEGATES = {"WorkerWrapperBase": ("worker", "vllm.v1.worker.gpu_worker", "Work
 """Classes whose `__getattr__` asks another object: under which name they hold it, and its class on a GPU."""
 
 
+_OF_PLUG_INS = frozenset(("torch", device) for device in ("npu", "musa", "mlu", "hpu"))
+"""Modules that a device's own distribution registers in a package, as torch_npu does with `torch.npu`."""
+
+
 class States:
     """Evaluates the expressions that uses are made of."""
 
@@ -115,6 +119,8 @@ class States:
             try:
                 return Object(getattr(value, name))
             except AttributeError as error:
+                if (value.__name__, name) in _OF_PLUG_INS:
+                    raise UnknownError("a plug-in brings it") from error
                 return self._imports.submodule(value, name, error)
             except Exception as error:
                 raise UnknownError(said(error)) from error
@@ -198,6 +204,9 @@ class States:
             for word in ("setattr(self", "self.__dict__", "vars(self)")
         ):
             raise UnknownError(f"{cls.__name__} sets attributes by computed names")
+        # torch leaves classes for others to derive from: what `dataset: Dataset` has, a class of the tree defines.
+        if self.isolation.package == "torch" and "raise NotImplementedError" in source(cls):
+            raise UnknownError("subclasses of others define it")
         for subclass in subclasses(cls):
             if inspect.getattr_static(subclass, name, NOTHING) is not NOTHING or name in self._fields.of(subclass):
                 raise UnknownError(f"{cls.__name__} lacks it, {subclass.__name__} has it")
