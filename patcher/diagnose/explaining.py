@@ -286,8 +286,12 @@ def _sentence(parts: MessageParts, who: Phrase, versions: Mapping[str, str]) -> 
         case "version":
             text = "{who} needs {name} {wanted}, and {found} is installed"
             return phrase(text, who=who, name=names, wanted=parts.wanted, found=parts.found)
+        case "config-key" if parts.by:
+            return phrase("{key} refers to {name}, which the configuration does not have", key=parts.by, name=names)
         case "config-key":
             return phrase("the configuration has no key {name}", name=names)
+        case "config-value" if parts.by:
+            return phrase("{key} refers to {name}, which has no value", key=parts.by, name=names)
         case "config-value":
             return phrase("the configuration has no value for {name}", name=names)
         case "key":

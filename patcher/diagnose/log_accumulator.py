@@ -352,4 +352,8 @@ def _is_source_line(before: LogLine, place: LogLine) -> bool:
     """Whether `before` is the line of code in a traceback, and `place` the line of the exception itself with the same
     text."""
     near = place.file == before.file and place.speaker == before.speaker and place.number < before.number + _CODE
-    return near and before.text.startswith("    ") and not place.text.startswith("    ")
+    # Pasted text may have lost some of its indentation.
+    return near and _SOURCE.match(before.text) is not None and not place.text.startswith("    ")
+
+
+_SOURCE = re.compile(r" {4}|\s+raise [A-Z]")

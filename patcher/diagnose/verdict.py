@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from patcher.diagnose.cut_tracebacks import announced
 from patcher.diagnose.diagnosis import Diagnosis, Finding, Role, Verdict
 from patcher.diagnose.evidence import Evidence, Hit, LogLine
 from patcher.diagnose.exception_message import TELLING_WITH_RECORD
@@ -107,8 +108,11 @@ def _candidates_of_cut_traceback(evidence: Evidence) -> list[Candidate]:
     begin = one.frames[0].number
     if not one.name:
         ahead = [place for place in evidence.complained if begin - _ANNOUNCED <= place.number < begin]
+        told = announced(evidence.last, begin)
         if ahead:
             one = replace(one, place=ahead[0], message=(strip_labels(ahead[0].text).text,))
+        elif told is not None:
+            one = replace(one, place=told[0], message=(told[1],))
     return [candidate_of_exception(one, evidence, {})]
 
 
