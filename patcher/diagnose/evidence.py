@@ -153,6 +153,10 @@ class Evidence:
     """The last lines that are not empty."""
     unfinished: Raised | None = None
     """Where the log ends in the middle of a traceback: the frame and code that the traceback had reached."""
+    inner: tuple[LogLine, ...] = ()
+    """The last lines above what another process wrote as its errors: `# Subprocess stderr:`."""
+    origins: frozenset[str] = frozenset()
+    """Whose signs the log has: `verl`, or `other` for another trainer."""
     versions: Mapping[str, str] = field(default_factory=dict)
     """Versions by distribution, as the log names them."""
     ends: Mapping[str, tuple[int, int]] = field(default_factory=dict)
@@ -228,6 +232,7 @@ def merge_evidence(parts: Sequence[LogOfRun]) -> Evidence:
         found.finished = replace(found.finished, offset=_NEVER)
     for part in ordered:
         some = part.evidence
+        found.origins |= some.origins
         found.versions = {**found.versions, **some.versions}
         found.ends = {**found.ends, **some.ends}
         found.lines, found.size = found.lines + some.lines, found.size + some.size

@@ -44,6 +44,7 @@ Matter = Literal[
     "collective",
     "empty",
     "cut",
+    "before",
     "words",
 ]
 # These say by themselves which failure it is. Shapes, types and keys do so only together with the code that met them.
