@@ -131,6 +131,8 @@ class Evidence:
     """The first line of each phase."""
     step: int | None = None
     steps: int | None = None
+    counted: int | None = None
+    """Steps that a trainer other than verl counts, where `step` is None."""
     step_lines: tuple[str, ...] = ()
     """The last steps with their metrics, as printed: `step:3 - actor/loss:0.1 - …`."""
     progress: int = 0
@@ -216,6 +218,7 @@ def merge_evidence(parts: Sequence[LogOfRun]) -> Evidence:
         some = part.evidence
         found.wait = some.wait or found.wait
         found.finished, found.complete = some.finished or found.finished, found.complete or some.complete
+        found.counted = _larger(found.counted, some.counted)
         found.step, found.steps = _larger(found.step, some.step), _larger(found.steps, some.steps)
         found.step_lines = some.step_lines or found.step_lines
         found.phase = max((phase for phase in (found.phase, some.phase) if phase), key=PHASES.index, default=None)

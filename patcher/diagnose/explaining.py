@@ -29,6 +29,7 @@ from patcher.diagnose.exception_message import (
 )
 from patcher.diagnose.frame import Frame, distribution, frame_of
 from patcher.diagnose.line_meaning import begins_anew
+from patcher.diagnose.own_module import unpickled_module
 from patcher.i18n import Phrase, phrase
 from patcher.logs.labels import strip_labels
 from patcher.secrets.redacting import here
@@ -84,7 +85,7 @@ def explain(
         if raised is not None and raised.message and not raised.name and speaking is not None:
             # The error is printed above a traceback that is cut off, so frames may be missing.
             who = phrase("{who} or what it calls", who=who)
-        sentence = _claim_sentence(parts, who, frames) or _sentence(parts, who, versions)
+        sentence = _unpickled_sentence(raised, who) or _claim_sentence(parts, who, frames) or _sentence(parts, who, versions)
     if sentence is None:
         if not remedy and raised is None:
             return None
@@ -146,6 +147,15 @@ def _claim_sentence(parts: MessageParts, who: Phrase, frames: Sequence[Frame]) -
         return None
     text = "{who} asserts {claim}, which does not hold for the call at {place}"
     return phrase(text, who=who, claim=", ".join(parts.names), place=whence.shown)
+
+
+def _unpickled_sentence(raised: Raised | None, who: Phrase) -> Phrase | None:
+    """The sentence for a module that only the process has that pickled something; None for anything else."""
+    module = unpickled_module(raised) if raised is not None else ""
+    if not module:
+        return None
+    text = "{who} reads what another process has pickled; {module}, which that process could import, is not on this node"
+    return phrase(text, who=who, module=module)
 
 
 def _place_sentence(line: str, raised: Raised | None, at: Frame | None) -> Phrase:

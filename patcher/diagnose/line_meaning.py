@@ -146,6 +146,11 @@ _ENDINGS: tuple[tuple[str, str, How], ...] = (
     ("succeeded", r"^Job '\S+' succeeded\W*$", "done"),
     ("finished training", r"^\W*finished training\b", "done"),
     ("successfully installed", r"^Successfully installed \S", "closed"),
+    # The table of lm-eval's results, and the last lines of nccl-tests.
+    ("|version|", r"^\|\s*(?:Tasks?|Groups?)\s*\|\s*Version\s*\|", "closed"),
+    ("avg bus bandwidth", r"^#\s*Avg bus bandwidth\s*:", "closed"),
+    ("out of bounds values", r"^#\s*Out of bounds values\s*:\s*[1-9]\d*\s+FAILED", "failed"),
+    ("pipeline complete", r"^\W*pipeline complete!?\W*$", "done"),
     ("application shutdown complete", r"Application shutdown complete", "closed"),
     ("exit", r"\bexit(?:ed)?(?: with)?(?: status| code|code)?\s*[:=]?\s*0\b(?!\.)", "closed"),
     (

@@ -154,7 +154,7 @@ def _fails_at_end(place: LogLine, finished: LogLine, evidence: Evidence) -> bool
     After it, ending processes complain of each other; only an exit status shows that one of them failed.
     """
     if place.offset < finished.offset:
-        return evidence.steps is not None and (evidence.step or 0) < evidence.steps
+        return evidence.steps is not None and (evidence.step or evidence.counted or 0) < evidence.steps
     return evidence.failed is not None and evidence.failed.offset > finished.offset
 
 

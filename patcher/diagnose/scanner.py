@@ -26,7 +26,10 @@ from patcher.records.symptoms import Symptom
 if TYPE_CHECKING:
     from ahocorasick_rs import BytesAhoCorasick
 
-_MARKS = ("training progress: ", "step:", "[uky] ", "total training steps: ", ACTOR)
+_MARKS = (
+    *("training progress: ", "step:", "[uky] ", "total training steps: ", ACTOR),
+    *("total optimization steps", "total steps ="),
+)
 _ENDS = (b"", b"\n", b"\r")
 _OVERLAP = 256
 """Bytes before a block that begins within a line, in which a word may begin. No word is longer."""

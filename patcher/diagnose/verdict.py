@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from patcher.diagnose.cut_tracebacks import announced
-from patcher.diagnose.diagnosis import Diagnosis, Explanation, Finding, Role, Verdict
+from patcher.diagnose.diagnosis import Diagnosis, Explanation, Finding, Offer, Role, Verdict
 from patcher.diagnose.evidence import Evidence, Hit, LogLine
 from patcher.diagnose.exception_message import TELLING_WITH_RECORD, MessageParts
 from patcher.diagnose.explaining import explain, whole_line
@@ -28,6 +28,7 @@ from patcher.diagnose.line_meaning import (
     native_reason,
 )
 from patcher.diagnose.root_cause import Candidate, candidate_of_exception, candidates, is_at_end, may_have_ended_run
+from patcher.diagnose.own_module import EVERYWHERE, OWN_MODULE, is_of_ones_own, unpickled_module, without_installs
 from patcher.i18n import phrase
 from patcher.logs.labels import strip_labels
 from patcher.logs.milestones import PHASES, Phase
@@ -51,6 +52,7 @@ def diagnosis_of(
             not known.
     """
     context = replace(context, foreign="other" in evidence.origins and "verl" not in evidence.origins)
+    evidence = replace(evidence, hits=without_installs(evidence.hits, evidence))
     hits = [
         hit
         for hit in evidence.hits
@@ -82,7 +84,7 @@ def diagnosis_of(
         _phase(root, evidence),
         tuple(findings),
         root.about if root is not None and root.about else _telling_lines(evidence),
-        step=evidence.step,
+        step=evidence.step if evidence.step is not None else evidence.counted,
         steps=evidence.steps,
         step_lines=evidence.step_lines,
         spans=evidence.spans,
@@ -194,7 +196,7 @@ def _findings(found: Sequence[Candidate], context: FixContext, evidence: Evidenc
 
 
 def _finding_of_candidate(one: Candidate, role: Role, context: FixContext) -> Finding:
-    fixes = fixes_for(one.symptom, context, one.place.text) if one.symptom is not None else ()
+    fixes = _fixes(one, context)
     unknown = one.symptom is None or one.symptom.generic
     below = [place.text for place in one.about if place.file == one.place.file and place.number > one.place.number]
     raised = one.raised
@@ -208,6 +210,18 @@ def _finding_of_candidate(one: Candidate, role: Role, context: FixContext) -> Fi
     return Finding(one.symptom, role, one.place, one.count, fixes, explanation, threads)
 
 
+def _fixes(one: Candidate, context: FixContext) -> tuple[Offer, ...]:
+    """The fixes of the record; for a module that may be the user's own also how to bring it to every node."""
+    if one.symptom is None:
+        return (OWN_MODULE, EVERYWHERE) if one.raised is not None and unpickled_module(one.raised) else ()
+    fixes = fixes_for(one.symptom, context, one.place.text)
+    missing = _MISSING.search(one.place.text) if "pid=" in one.place.speaker else None
+    if missing is not None and is_of_ones_own(missing["module"]) and any("PACKAGE" in fix.run for fix in one.symptom.fixes):
+        return (*fixes[:1], OWN_MODULE, *fixes[1:])
+    return fixes
+
+
+_MISSING = re.compile(r"No module named '(?P<module>\w+)'")
 _MOST = 160
 """Characters of a line that are quoted within a sentence. Set by hand."""
 
