@@ -34,7 +34,7 @@ def without_header(before: Sequence[LogLine], speaker: str) -> tuple[LogLine, ..
         if place.speaker == speaker
     ]
     for place, text in reversed(list(in_python_form(own))):
-        if text[:1] not in (" ", "\t"):
+        if text[:1] not in (" ", "\t") and not FRAME.match(text):  # Pasted text may have lost its indentation.
             break
         here = replace(place, text=text)
         if FRAME.match(text):

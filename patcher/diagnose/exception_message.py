@@ -44,6 +44,7 @@ Matter = Literal[
     "collective",
     "empty",
     "cut",
+    "unpickled",
     "before",
     "words",
 ]

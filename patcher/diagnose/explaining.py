@@ -85,7 +85,7 @@ def explain(
         if raised is not None and raised.message and not raised.name and speaking is not None:
             # The error is printed above a traceback that is cut off, so frames may be missing.
             who = phrase("{who} or what it calls", who=who)
-        sentence = _unpickled_sentence(raised, who) or _claim_sentence(parts, who, frames) or _sentence(parts, who, versions)
+        sentence = _claim_sentence(parts, who, frames) or _sentence(parts, who, versions)
     if sentence is None:
         if not remedy and raised is None:
             return None
@@ -116,6 +116,8 @@ def _message_lines(place: LogLine, raised: Raised | None, below: Sequence[str]) 
 def _parts(lines: Sequence[str], raised: Raised | None, code: str, complaint: bool) -> MessageParts | None:
     """The parsed message; for a message of no known form its own words, or the condition of an `assert`."""
     first = strip_labels(lines[0]).text
+    if raised is not None and (module := unpickled_module(raised)):
+        return MessageParts("unpickled", names=(module,))
     parts = parse_message(lines) or parse_cut_import(lines[0], code) or parse_stopped(first, code)
     if parts is not None:
         return parts
@@ -147,15 +149,6 @@ def _claim_sentence(parts: MessageParts, who: Phrase, frames: Sequence[Frame]) -
         return None
     text = "{who} asserts {claim}, which does not hold for the call at {place}"
     return phrase(text, who=who, claim=", ".join(parts.names), place=whence.shown)
-
-
-def _unpickled_sentence(raised: Raised | None, who: Phrase) -> Phrase | None:
-    """The sentence for a module that only the process has that pickled something; None for anything else."""
-    module = unpickled_module(raised) if raised is not None else ""
-    if not module:
-        return None
-    text = "{who} reads what another process has pickled; {module}, which that process could import, is not on this node"
-    return phrase(text, who=who, module=module)
 
 
 def _place_sentence(line: str, raised: Raised | None, at: Frame | None) -> Phrase:
@@ -359,6 +352,11 @@ def _sentence(parts: MessageParts, who: Phrase, versions: Mapping[str, str]) -> 
             return phrase(text, who=who, found=parts.found, wanted=parts.wanted)
         case "cut":
             return phrase("{who} raises {name}; what it says is cut off", who=who, name=names)
+        case "unpickled":
+            text = "{who} reads what another process has pickled; {module}, which that one could import, is not here"
+            return phrase(text, who=who, module=names)
+        case "before":
+            return None
         case "words":
             return phrase("{who} says: {words}", who=who, words=parts.found)
 

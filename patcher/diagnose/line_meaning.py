@@ -361,12 +361,13 @@ ORIGINS: Mapping[str, tuple[str, ...]] = {
 
 INNER_WORDS = ("stderr:", "stderr ---", "--- stderr", "stderr output", "standard error:")
 _INNER = re.compile(
-    r"\W*(?:(?:sub)?process |child |captured |command |the )?(?:stderr|standard error)(?: output| was| of [^:]{1,60})?\W*$",
+    r"\W*(?:(?:sub)?process |child |captured |command |the )?(?:stderr|standard error)"
+    r"(?: output| was| of [^:]{1,60})?\W*$",
     re.IGNORECASE,
 )
 _NOT_ZERO = re.compile(
-    r"CalledProcessError|SubprocessError|non-?zero (?:exit )?(?:status|code)|\bexit(?:ed)? (?:with )?(?:status|code)\W{0,3}[1-9]"
-    r"|raised in subprocess",
+    r"CalledProcessError|SubprocessError|non-?zero (?:exit )?(?:status|code)"
+    r"|\bexit(?:ed)? (?:with )?(?:status|code)\W{0,3}[1-9]|raised in subprocess",
     re.IGNORECASE,
 )
 

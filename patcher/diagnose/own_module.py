@@ -14,6 +14,7 @@ from patcher.diagnose.evidence import Evidence, Hit, Raised
 from patcher.diagnose.exception_message import parse_message
 from patcher.diagnose.frame import distribution, frame_of
 from patcher.records.rules import DISTRIBUTIONS
+from patcher.records.symptoms import Symptom
 
 _READS = re.compile(
     r", in (?:subimport|dynamic_subimport|_load_actor_class_from_(?:gcs|local)|fetch_and_register_remote_function"
@@ -26,7 +27,7 @@ _OF_PICKLE = re.compile(r"(?:^|/)(?:cloudpickle|pickle|ray)(?:/|\.py|_fast\.py)|
 OWN_MODULE = Offer(
     "If it is a file of your own: give every node the folder that holds it, by Ray's working_dir or py_modules, "
     "or by PYTHONPATH before Ray starts there",
-    "若是你自己的文件：让每个节点都有它所在的文件夹，用 Ray 的 working_dir 或 py_modules，或在该节点启动 Ray 之前设置 PYTHONPATH",
+    "若是你自己的文件：用 Ray 的 working_dir 或 py_modules 把所在文件夹带到每个节点，或在启动 Ray 前设置 PYTHONPATH",
     ("export PYTHONPATH=$PWD:$PYTHONPATH", 'ray.init(runtime_env={"working_dir": "."})'),
 )
 EVERYWHERE = Offer(
@@ -57,8 +58,9 @@ def is_of_ones_own(module: str) -> bool:
 def without_installs(hits: Iterable[Hit], evidence: Evidence) -> list[Hit]:
     """The symptoms, without those that would install a package of the name of such a module."""
     places = {(one.place.file, one.place.number) for one in evidence.raised if unpickled_module(one)}
-    return [hit for hit in hits if (hit.start.file, hit.start.number) not in places or not _installs(hit)]
+    return [hit for hit in hits if (hit.start.file, hit.start.number) not in places or not installs(hit.symptom)]
 
 
-def _installs(hit: Hit) -> bool:
-    return any("PACKAGE" in fix.run for fix in hit.symptom.fixes)
+def installs(symptom: Symptom) -> bool:
+    """Whether a fix of the symptom installs the package that the log's line names."""
+    return any("PACKAGE" in fix.run for fix in symptom.fixes)

@@ -13,9 +13,7 @@ from patcher.logs.lines import Line
 from patcher.logs.milestones import Milestones, Phase
 
 _ANY_BAR = re.compile(r"(?P<name>.*?):?\s*\d+%\|[^|]*\|\s*(?P<done>\d+)/(?P<all>\d+)\s*\[")
-_TRAINING = re.compile(
-    r"training progress|train|episode|epoch|steps?\b|rollout batch|^\d+\|\d+\|loss", re.IGNORECASE
-)
+_TRAINING = re.compile(r"training progress|train|episode|epoch|steps?\b|rollout batch|^\d+\|\d+\|loss", re.IGNORECASE)
 """Names of the bars of training; torchtune's is `1|10|Loss: 1.53`."""
 _VERL = "Training Progress"
 """verl's own bar. Its steps are milestones; drawn again at an exit, it shows no progress."""
@@ -51,7 +49,9 @@ _COUNTS = (
 """Lines of other trainers that are printed when a step is done, of so many."""
 _BEGINS = (
     re.compile(r"=+ Step (?P<done>\d+)/(?P<all>\d+) =", re.IGNORECASE),
-    re.compile(r"(?:train(?:ing)? )?(?:global )?(?:step|iteration):? \[?(?P<done>\d+)/(?P<all>\d+)\]?(?![\d.])", re.I),
+    re.compile(
+        r"(?:train(?:ing)? )?(?:global )?(?:step|iteration):? \[?(?P<done>\d+)/(?P<all>\d+)\]?(?![\d.])", re.IGNORECASE
+    ),
 )
 """Those that may be printed when a step begins."""
 _ASKED = re.compile(r"Total (?:optimization )?steps ?[:=] ?(?P<all>\d[\d,]*)")
@@ -79,10 +79,14 @@ class CountedSteps:
             self._set(found, ends=True)
         elif (found := next(filter(None, (one.match(head) for one in _BEGINS)), None)) is not None:
             self._set(found, ends=False)
-        elif self.all and "%|" in text and (bar := _ANY_BAR.match(text[: _NAME + _LENGTH])) is not None:
+        elif (
             # Of the bars of a run the one that has as many parts as there are steps is that of the steps.
-            if _number(bar["all"]) == self.all:
-                self._set(bar, ends=True)
+            self.all
+            and "%|" in text
+            and (bar := _ANY_BAR.match(text[: _NAME + _LENGTH])) is not None
+            and _number(bar["all"]) == self.all
+        ):
+            self._set(bar, ends=True)
 
     def _set(self, found: re.Match[str], *, ends: bool) -> None:
         done, steps = _number(found["done"]), _number(found["all"])

@@ -21,14 +21,21 @@ from patcher.diagnose.line_meaning import (
     complaints,
     is_bar,
     is_crash,
+    is_native_error,
     is_noise,
     is_passed_on,
     native_cause,
-    is_native_error,
     native_reason,
 )
+from patcher.diagnose.own_module import (
+    EVERYWHERE,
+    OWN_MODULE,
+    installs,
+    is_of_ones_own,
+    unpickled_module,
+    without_installs,
+)
 from patcher.diagnose.root_cause import Candidate, candidate_of_exception, candidates, is_at_end, may_have_ended_run
-from patcher.diagnose.own_module import EVERYWHERE, OWN_MODULE, is_of_ones_own, unpickled_module, without_installs
 from patcher.i18n import phrase
 from patcher.logs.labels import strip_labels
 from patcher.logs.milestones import PHASES, Phase
@@ -216,7 +223,7 @@ def _fixes(one: Candidate, context: FixContext) -> tuple[Offer, ...]:
         return (OWN_MODULE, EVERYWHERE) if one.raised is not None and unpickled_module(one.raised) else ()
     fixes = fixes_for(one.symptom, context, one.place.text)
     missing = _MISSING.search(one.place.text) if "pid=" in one.place.speaker else None
-    if missing is not None and is_of_ones_own(missing["module"]) and any("PACKAGE" in fix.run for fix in one.symptom.fixes):
+    if missing is not None and installs(one.symptom) and is_of_ones_own(missing["module"]):
         return (*fixes[:1], OWN_MODULE, *fixes[1:])
     return fixes
 
