@@ -41,7 +41,7 @@ MOST_BARS = 50
 
 _COUNTS = (
     re.compile(r"\s*iteration +(?P<done>\d+)/ *(?P<all>\d+) \|", re.IGNORECASE),
-    re.compile(r"epoch \d+/\d+ step \d+/\d+ train step (?P<done>\d+)/(?P<all>\d+) done", re.IGNORECASE),
+    re.compile(r".{0,60}\bepoch \d+/\d+ step \d+/\d+ train step (?P<done>\d+)/(?P<all>\d+) done", re.IGNORECASE),
     re.compile(r"\[step=(?P<done>\d+)/(?P<all>\d+)", re.IGNORECASE),
     re.compile(r"\[(?:epoch=\d+/?\d*)?\]?\[?batch=(?P<done>\d+)/(?P<all>\d+)", re.IGNORECASE),
     re.compile(r"\{'loss': .*'global_step/max_steps': '(?P<done>\d+)/(?P<all>\d+)'"),

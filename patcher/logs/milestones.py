@@ -85,7 +85,7 @@ _TRAINS = re.compile(
     r"|\s{0,9}(?:\d+%\|.*\])?(?:\[[^\]]*\] [\d, :-]+ >> )?saving model checkpoint to \S"
     r"|=+ step \d+/\d+ =|saving checkpoint for step \d|starting epoch \d+(?:/\d+)?\W*$"
     r"|.{0,60}skipping step\. attempted loss scale|\s*iteration +\d+/ *\d+ \|"
-    r"|\W*pipeline step \d+ (?:start|finished)|epoch \d+/\d+ step \d+/\d+ train step \d+/\d+ done"
+    r"|.{0,90}\bpipeline step \d+ (?:start|finished)|.{0,60}\bepoch \d+/\d+ step \d+/\d+ train step \d+/\d+ done"
     r"|progress on:train [\d.]+k?it/|\[step=\d+/\d+|\[(?:epoch=\d+/?\d*)?\]?\[?batch=\d+/\d+",
     re.IGNORECASE,
 )
@@ -208,9 +208,10 @@ class Milestones:
         return tuple(found)
 
     def begin_loop(self) -> None:
-        """Note that training is in its loop, where another sign than those known here shows it."""
-        if "loop" not in self.begun:
-            self._begin("loop")
+        """Note that training is in its loop, where another sign than those known here shows that it has begun."""
+        for phase in ("config", "loop"):
+            if phase == "loop" or not self.begun:
+                self._begin(phase)
 
     def _begin(self, phase: Phase) -> Milestone:
         before = next(reversed(self.begun), None)
