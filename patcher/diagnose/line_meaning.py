@@ -70,6 +70,7 @@ _CARRIED = re.compile(
     r"Caught \w+ in |died because of an error raised in its creation task|CheckpointException ranks:"
     r"|Engine core initialization failed|Engine process failed to start|WorkerProc initialization failed"
     r"|EngineCore encountered an issue|Engine loop has died"
+    r"|RaySystemError: System error: |The actor with name \S+ failed to import on the worker"
     # A server's answer with its own traceback: `RuntimeError: Request failed with status code 500: Traceback (most …`.
     r"|: Traceback \(most recent call last\):$"
     # pickle creates an exception again from its text only. Many classes take other arguments, so that fails.
@@ -359,10 +360,10 @@ ORIGINS: Mapping[str, tuple[str, ...]] = {
 """Words by which a log shows whose trainer wrote it."""
 
 
-INNER_WORDS = ("stderr:", "stderr ---", "--- stderr", "stderr output", "standard error:")
+INNER_WORDS = ("stderr:", "stderr ---", "--- stderr", "stderr output", "standard error:", "raised in subprocess:")
 _INNER = re.compile(
     r"\W*(?:(?:sub)?process |child |captured |command |the )?(?:stderr|standard error)"
-    r"(?: output| was| of [^:]{1,60})?\W*$",
+    r"(?: output| was| of [^:]{1,60})?\W*$|(?:\w+Error: )?Error raised in subprocess:$",
     re.IGNORECASE,
 )
 _NOT_ZERO = re.compile(

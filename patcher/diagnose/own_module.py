@@ -24,6 +24,9 @@ _READS = re.compile(
 """Functions that read what another process has pickled."""
 _OF_PICKLE = re.compile(r"(?:^|/)(?:cloudpickle|pickle|ray)(?:/|\.py|_fast\.py)|/(?:cloudpickle|ray)/")
 
+_BY_RAY = re.compile(r"(?:ray\.exceptions\.)?RaySystemError: System error: No module named ")
+"""What Ray says where it cannot read an object."""
+
 OWN_MODULE = Offer(
     "If it is a file of your own: give every node the folder that holds it, by Ray's working_dir or py_modules, "
     "or by PYTHONPATH before Ray starts there",
@@ -41,6 +44,8 @@ def unpickled_module(one: Raised) -> str:
     parts = parse_message(one.message or (one.place.text,))
     if parts is None or parts.matter != "missing-module":
         return ""
+    if _BY_RAY.match(one.place.text):
+        return parts.symbol if is_of_ones_own(parts.symbol) else ""
     frames = [place.text for place in one.frames if frame_of(place.text) is not None]
     if not frames or not _READS.search(frames[-1].rstrip()) or not is_of_ones_own(parts.symbol):
         return ""

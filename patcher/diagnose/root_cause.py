@@ -116,6 +116,12 @@ def candidates(evidence: Evidence, hits: Sequence[Hit]) -> list[Candidate]:
     return [*_announcement_before(found), *_waits_before_end(found, evidence), *found]
 
 
+def _wraps(place: LogLine, begin: LogLine) -> bool:
+    """Whether a line that only says that another process failed is shortly above that process's errors."""
+    near = place.file == begin.file and 0 <= begin.number - place.number <= _ABOVE
+    return near and tells_of_process(place.text)
+
+
 _ABOVE, _WITHIN = 40, 300
 """Lines above another process's errors in which their wrapper is searched, and lines of these errors. Set by hand."""
 
@@ -126,8 +132,12 @@ def _with_inner_errors(found: Sequence[Candidate], evidence: Evidence) -> list[C
     ranks = {id(one): one.rank for one in found}
     for begin in evidence.inner:
         near = [one for one in found if one.place.file == begin.file]
+        wrapping = {hit.symptom.id for hit in evidence.hits if _wraps(hit.last, begin)}
         outer = [
-            one for one in near if 0 <= begin.number - one.place.number <= _ABOVE and tells_of_process(one.place.text)
+            one
+            for one in near
+            if _wraps(one.place, begin)
+            or (one.symptom is not None and one.symptom.id in wrapping and one.place.number <= begin.number)
         ]
         inner = [one for one in near if 0 < one.place.number - begin.number <= _WITHIN and one.rank < _SILENT]
         inner = [one for one in inner if not tells_of_process(one.place.text)]

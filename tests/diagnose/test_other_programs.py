@@ -277,3 +277,19 @@ def test_settings_of_verl_come_last_for_another_trainer(sign: str, first: bool) 
     keys = ["trainer." in "".join(fix.commands) for fix in found.fixes]
     assert keys[0] is first
     assert sorted(keys, reverse=first) == keys
+
+
+def test_an_object_that_ray_cannot_read_asks_for_such_a_module_too() -> None:
+    said = "ray.exceptions.RaySystemError: System error: No module named 'garden_rewards'\n"
+    frame = f'{RAY}_private/serialization.py", line 40, in _deserialize_pickle5_data\n    obj = pickle.loads(x)\n'
+    for more in ("", f"traceback: {HEAD}{frame}ModuleNotFoundError: No module named 'garden_rewards'\n"):
+        assert "garden_rewards, which that one could import" in sentence(root(f"{said}{more}"))
+
+
+def test_a_record_that_matches_above_and_within_the_wrapper_comes_behind_the_inner_error_as_well() -> None:
+    signs = "[[match]]\nline = 'Error in looking'\n[[match]]\nline = 'Error raised in subprocess'"
+    outer = f"{HEAD}{INNER.splitlines()[0]}\nRuntimeError: Error raised in subprocess:\n"
+    log = f"Error in looking at it\n{outer}{HEAD}{INNER}"
+    found = diagnosed(log, (symptom("looking-failed", signs),))
+    assert found.root is not None
+    assert (found.root.id, found.root.place.text[:8]) == ("unknown", "KeyError")
