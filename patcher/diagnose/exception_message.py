@@ -53,7 +53,7 @@ TELLING_ALONE: frozenset[Matter] = frozenset(
     (
         *("missing-name", "missing-module", "missing-attribute", "unexpected-argument", "missing-argument"),
         *("argument-twice", "too-many-arguments", "option", "version", "config-key", "config-value", "validation"),
-        "nccl",
+        *("nccl", "unpickled"),
     )
 )
 TELLING_WITH_RECORD: frozenset[Matter] = TELLING_ALONE | {"collective"}

@@ -383,10 +383,11 @@ def tells_of_process(text: str) -> bool:
     return _NOT_ZERO.search(text) is not None
 
 
-# What a shell says before the job: it could not set its environment up, and mostly ran the job all the same.
+# What a shell says before the job: it could not set its environment up, and mostly ran the job all the same. What
+# builds an extension is not meant: its compiler is no part of a shell's set-up.
 _OF_SHELL = re.compile(
-    r"(?:\S+(?: line \d+)?: )*(?:conda|mamba|micromamba|module|ml|nvm|pyenv|virtualenvwrapper\S*)"
-    r": (?:command )?not found$|(?:\S+: line \d+: )?\S+: command not found$"
+    r"(?:\S+(?: line \d+)?: )*(?:conda|mamba|micromamba|module|ml|nvm|pyenv|workon|nvidia-smi|deactivate)"
+    r": (?:command )?not found$"
     r"|CommandNotFoundError: Your shell has not been properly configured|CondaError: Run 'conda init'"
     r"|bash: (?:cannot set terminal process group|no job control in this shell)"
 )

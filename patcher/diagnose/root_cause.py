@@ -101,7 +101,6 @@ def candidates(evidence: Evidence, hits: Sequence[Hit]) -> list[Candidate]:
         and not _is_covered(one, known)
         if one.nature != "printed" or is_at_end(one.last, evidence)  # Many programs print one, and go on.
     ]
-    unknown = [one for one in unknown if not is_of_shell(one.place.text) or not _ran_on(one.place, evidence)]
     bad = _last_bad(evidence, failures, unknown)
     plain = [one for one in unknown if one.nature == "exception" and not is_of_shell(one.place.text)]
     raised = min((one.place.offset for one in plain), default=None)
@@ -111,7 +110,7 @@ def candidates(evidence: Evidence, hits: Sequence[Hit]) -> list[Candidate]:
         found += [
             candidate_of_exception(one, evidence, bad) for one in evidence.raised if _in_the_step_before(one, evidence)
         ]
-    found = _with_inner_errors(found, evidence)
+    found = _with_inner_errors(_without_shell(found, evidence), evidence)
     found.sort(key=lambda one: (one.rank, one.place.offset, -one.weight))
     return [*_announcement_before(found), *_waits_before_end(found, evidence), *found]
 
@@ -168,6 +167,31 @@ def _fails_at_end(place: LogLine, finished: LogLine, evidence: Evidence) -> bool
     return evidence.failed is not None and evidence.failed.offset > finished.offset
 
 
+def _without_shell(found: Sequence[Candidate], evidence: Evidence) -> list[Candidate]:
+    """The candidates, where an error of the shell before the job comes behind what the job itself says; without it
+    where the job only ran on.
+
+    What is missing in the job may be missing because of it: `conda: command not found`, and then no torch.
+    """
+    last = {hit.symptom.id: hit.last.text for hit in evidence.hits}
+
+    def of_shell(one: Candidate) -> bool:
+        text = last.get(one.symptom.id, one.place.text) if one.symptom is not None else one.place.text
+        return is_of_shell(one.place.text) and is_of_shell(text)
+
+    job = [one for one in found if not of_shell(one)]
+    if len(job) == len(found):
+        return list(found)
+    first = min((one for one in job if one.rank < _SHELL), key=lambda one: (one.rank, one.place.offset), default=None)
+    if first is not None and _MISSING.search(first.place.text):
+        return list(found)
+    left = [one for one in found if one not in job and (job or not _ran_on(one.place, evidence))]
+    return [*job, *(replace(one, rank=max(one.rank, _SHELL)) for one in left)]
+
+
+_MISSING = re.compile(r"ModuleNotFoundError|ImportError|No module named|not found\b")
+
+
 def _ran_on(place: LogLine, evidence: Evidence) -> bool:
     """Whether the job went on after an error of its shell: a phase began, or much else was printed."""
     lines, _ = evidence.ends.get(place.file, (0, 0))
@@ -216,7 +240,6 @@ def candidate_of_exception(one: Raised, evidence: Evidence, bad: Mapping[str, in
     quiet = lines - bad.get(one.last.file, lines) > QUIET
     survived = quiet or _phase_later(one.place, evidence)
     rank = _UNKNOWN[one.nature] + (_SURVIVED if survived else 0)
-    rank = max(rank, _SHELL) if is_of_shell(one.place.text) else rank
     shown = {(place.number, place.text): place for place in (*one.before, *one.frames, one.place)}
     about = tuple(sorted(shown.values(), key=lambda place: place.number))
     return Candidate(rank, one.place, one.count, survived, None, one.phase, about, raised=one)

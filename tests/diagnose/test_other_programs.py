@@ -15,6 +15,9 @@ from patcher.records.symptoms import Symptom
 from tests.diagnose.diagnosed import TRACEBACK, symptom
 
 SHIPPED = load_symptoms()
+INSTALL = tuple(one for one in SHIPPED if one.id == "module-missing")
+LIMIT = tuple(one for one in SHIPPED if one.id == "slurm-time-limit")
+CRASH = tuple(one for one in SHIPPED if one.id == "segmentation-fault")
 HEAD = "Traceback (most recent call last):\n"
 RAY = '  File "/env/lib/python3.12/site-packages/ray/'
 
@@ -109,7 +112,7 @@ UNPICKLED = (
     [UNPICKLED, f'{RAY}_private/serialization.py", line 40, in _deserialize_pickle5_data\n    obj = loads(x)\n'],
 )
 def test_a_module_that_a_pickle_asks_for_is_one_of_the_user_s_own(frames: str) -> None:
-    found = root(f"{HEAD}{frames}ModuleNotFoundError: No module named 'garden_rewards'\n", SHIPPED)
+    found = root(f"{HEAD}{frames}ModuleNotFoundError: No module named 'garden_rewards'\n", INSTALL)
     assert found.id == "unknown"
     assert "another process has pickled; garden_rewards" in sentence(found)
     assert not any("pip install" in command for fix in found.fixes for command in fix.commands)
@@ -130,7 +133,7 @@ def test_a_package_or_what_one_s_own_file_imports_is_no_such_module(frames: str,
 
 
 def test_in_a_worker_of_ray_a_missing_module_may_be_the_user_s_own_too() -> None:
-    found = root("(Learner pid=7, ip=10.0.0.2) ModuleNotFoundError: No module named 'garden_rewards'\n", SHIPPED)
+    found = root("(Learner pid=7, ip=10.0.0.2) ModuleNotFoundError: No module named 'garden_rewards'\n", INSTALL)
     assert found.id == "module-missing"
     assert found.fixes[1].text.startswith("If it is a file of your own")
 
@@ -183,7 +186,7 @@ def test_a_label_of_a_stream_is_no_heading() -> None:
         ("Capturing graphs:  40%|####      | 4/10 [00:03<00:05,  1.2it/s]", "Capturing graphs: 40%|"),
     ],
 )
-@pytest.mark.parametrize("symptoms", [(), SHIPPED])
+@pytest.mark.parametrize("symptoms", [(), CRASH])
 def test_of_a_crash_is_told_what_came_before_it(last: str, said: str, symptoms: tuple[Symptom, ...]) -> None:
     noise = "  warnings.warn(\n"
     found = root(
@@ -242,6 +245,7 @@ def test_a_table_of_nccl_tests_with_wrong_values_is_a_failure() -> None:
     assert diagnosed(table.format("3 FAILED")).verdict == "failed"
 
 
+WORKING = "working\n" * 60
 SHELL = "CondaError: Run 'conda init' before 'conda activate'\n"
 
 
@@ -253,6 +257,16 @@ def test_an_error_of_the_shell_before_the_job_is_not_what_ended_it(shell: str) -
     limit = symptom("limit", "TIME LIMIT", part="end")
     assert root(f"{shell}working\nslurmstepd: error: CANCELLED DUE TO TIME LIMIT\n", (limit,)).id == "limit"
     assert diagnosed(f"{shell}***** Running training *****\n").verdict == "running"
+
+
+def test_a_command_that_the_shell_lacks_is_the_root_of_what_the_job_then_lacks_alone() -> None:
+    gone = symptom("gone", "command not found")
+    conda = "/spool/job81/script: line 12: conda: command not found\n"
+    missing = f"{TRACEBACK}ModuleNotFoundError: No module named 'torch'\n"
+    assert root(f"{conda}{missing}", (gone,)).id == "gone"
+    assert root(f"{conda}{TRACEBACK}ValueError: the bed is empty\n", (gone,)).id == "unknown"
+    assert root(f"{conda}{WORKING}script: line 14: torchrun: command not found\n", (gone,)).id == "gone"
+    assert diagnosed(f"{conda}{WORKING}", (gone,)).verdict == "running"
 
 
 def test_an_error_of_the_shell_is_the_root_where_nothing_else_is() -> None:
@@ -270,9 +284,7 @@ def test_an_error_of_the_shell_is_the_root_where_nothing_else_is() -> None:
     ],
 )
 def test_settings_of_verl_come_last_for_another_trainer(sign: str, first: bool) -> None:
-    found = root(
-        f"{sign}slurmstepd: error: *** JOB 81 ON node7 CANCELLED AT 2026-01-02 DUE TO TIME LIMIT ***\n", SHIPPED
-    )
+    found = root(f"{sign}slurmstepd: error: *** JOB 81 ON node7 CANCELLED AT 2026-01-02 DUE TO TIME LIMIT ***\n", LIMIT)
     assert found.id == "slurm-time-limit"
     keys = ["trainer." in "".join(fix.commands) for fix in found.fixes]
     assert keys[0] is first
