@@ -45,7 +45,10 @@ def fixes_for(symptom: Symptom, context: FixContext, line: str = "") -> tuple[Of
 
 
 def _is_of_verl(fix: Fix) -> bool:
-    """Whether a fix is only settings or edits of verl, or a command of it."""
+    """Whether a fix is only settings or edits of verl, or a command of it. One that says which part of it is for verl
+    says more than that."""
+    if re.search(r"\bverl\b", fix.text):
+        return False
     settings = bool(fix.set or fix.setting or fix.patch) and not (fix.run or fix.env)
     return settings or "verl.trainer" in fix.run
 

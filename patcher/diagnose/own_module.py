@@ -67,5 +67,5 @@ def without_installs(hits: Iterable[Hit], evidence: Evidence) -> list[Hit]:
 
 
 def installs(symptom: Symptom) -> bool:
-    """Whether a fix of the symptom installs the package that the log's line names."""
-    return any("PACKAGE" in fix.run for fix in symptom.fixes)
+    """Whether the first fix of the symptom installs the package that the log's line names."""
+    return "PACKAGE" in symptom.fixes[0].run if symptom.fixes else False
