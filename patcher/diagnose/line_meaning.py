@@ -410,7 +410,7 @@ def complaints(last: Sequence[LogLine]) -> tuple[LogLine, ...]:
         if "raylet" in place.speaker or "(raylet)" in stripped.label:
             continue
         loud = stripped.level in _LEVELS or (not stripped.level and _WITHIN.match(place.text))
-        native = is_native_error(place.text)
+        native = is_native_error(place.text) and stripped.level not in ("DEBUG", "INFO", "WARNING")
         if loud or native or _COMPLAINT.match(stripped.text) or (gave_up and " NCCL WARN " in place.text):
             found.append(place)
     return tuple(found)

@@ -223,6 +223,12 @@ def test_errors_of_ascend_and_of_nccl_tests_end_a_run(line: str) -> None:
     assert found.root.place.number == 2
 
 
+def test_what_is_logged_as_no_error_is_none() -> None:
+    assert (
+        diagnosed("starting\n2026-01-02 10:00:00 WARNING [a.py:1] [Error]: it went well again\n").verdict == "running"
+    )
+
+
 def test_of_ascend_s_errors_the_one_with_a_code_and_words_tells_most() -> None:
     log = "[Error]: The wait is over.\nEE9999: Inner Error!\nEE1001: The argument of the call is invalid.\n"
     assert root(log).place.number == 3
