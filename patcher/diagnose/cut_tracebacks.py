@@ -119,6 +119,8 @@ def unfinished(last: Sequence[LogLine]) -> Raised | None:
         return None
     shown = code[0] if code else frames[-1]
     raises = _RAISES.match(" ".join(one.text.strip() for one in code))
+    if raises is not None and not raises["name"].rpartition(".")[2][:1].isupper() and not said:
+        raises = None  # `raise error` and `raise task.exception()` do not tell which.
     if said and (raises is None or not raises["name"].rpartition(".")[2][:1].isupper() or begins_anew(said)):
         return None  # Below the code only the message of a class that it raises is expected.
     name = (
@@ -127,3 +129,32 @@ def unfinished(last: Sequence[LogLine]) -> Raised | None:
     message = (f"{name}: {said or raises['words'] or ''}",) if raises is not None else ()
     calls = calls_of(read[::-1])
     return Raised(name, shown, shown, "exception", frames=telling_frames(frames), message=message, calls=calls)
+
+
+_ANNOUNCED = 3
+"""Lines of the same process between the message and the first frame: `Traceback (most recent call last):` is one."""
+_ANNOUNCES = re.compile(
+    r"(?:.*[\s\]:(])?\w*(?:exception|error|failed|failure)\b(?:[^:.\'\"]{1,60})?:\s?(?P<message>\S.*)", re.IGNORECASE
+)
+_FEWEST = 3
+"""Words that a message has at least: `Error: 500` says nothing."""
+
+
+def announced(last: Sequence[LogLine], begin: int) -> tuple[LogLine, str] | None:
+    """The line above a traceback that quotes the exception, and the message in it: `Step failed with exception: no
+    rows are left`; None where no line does.
+
+    Args:
+        last: the last lines of the log, in order.
+        begin: the number of the traceback's first frame.
+    """
+    frame = next((place for place in last if place.number == begin), None)
+    if frame is None:
+        return None
+    above = [place for place in last if place.number < begin and place.speaker == frame.speaker][-_ANNOUNCED:]
+    for place in reversed(above):
+        text = strip_labels(place.text).text
+        found = None if HEADER_PATTERN.search(text) or text[:1] in " \t" else _ANNOUNCES.match(text)
+        if found is not None and len(re.findall(r"[A-Za-z]{2,}", found["message"])) >= _FEWEST:
+            return place, found["message"].strip()
+    return None

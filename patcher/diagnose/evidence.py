@@ -147,6 +147,8 @@ class Evidence:
     """The first line of each phase."""
     step: int | None = None
     steps: int | None = None
+    counted: int | None = None
+    """Steps that a trainer other than verl counts, where `step` is None."""
     step_lines: tuple[str, ...] = ()
     """The last steps with their metrics, as printed: `step:3 - actor/loss:0.1 - …`."""
     progress: int = 0
@@ -169,6 +171,10 @@ class Evidence:
     """The last lines that are not empty."""
     unfinished: Raised | None = None
     """Where the log ends in the middle of a traceback: the frame and code that the traceback had reached."""
+    inner: tuple[LogLine, ...] = ()
+    """The last lines above what another process wrote as its errors: `# Subprocess stderr:`."""
+    origins: frozenset[str] = frozenset()
+    """Whose signs the log has: `verl`, or `other` for another trainer."""
     versions: Mapping[str, str] = field(default_factory=dict)
     """Versions by distribution, as the log names them."""
     ends: Mapping[str, tuple[int, int]] = field(default_factory=dict)
@@ -228,6 +234,7 @@ def merge_evidence(parts: Sequence[LogOfRun]) -> Evidence:
         some = part.evidence
         found.wait = some.wait or found.wait
         found.finished, found.complete = some.finished or found.finished, found.complete or some.complete
+        found.counted = _larger(found.counted, some.counted)
         found.step, found.steps = _larger(found.step, some.step), _larger(found.steps, some.steps)
         found.step_lines = some.step_lines or found.step_lines
         found.phase = max((phase for phase in (found.phase, some.phase) if phase), key=PHASES.index, default=None)
@@ -244,6 +251,7 @@ def merge_evidence(parts: Sequence[LogOfRun]) -> Evidence:
         found.finished = replace(found.finished, offset=_NEVER)
     for part in ordered:
         some = part.evidence
+        found.origins |= some.origins
         found.versions = {**found.versions, **some.versions}
         found.ends = {**found.ends, **some.ends}
         found.lines, found.size = found.lines + some.lines, found.size + some.size

@@ -44,6 +44,8 @@ Matter = Literal[
     "collective",
     "empty",
     "cut",
+    "unpickled",
+    "before",
     "words",
 ]
 # These say by themselves which failure it is. Shapes, types and keys do so only together with the code that met them.
@@ -51,7 +53,7 @@ TELLING_ALONE: frozenset[Matter] = frozenset(
     (
         *("missing-name", "missing-module", "missing-attribute", "unexpected-argument", "missing-argument"),
         *("argument-twice", "too-many-arguments", "option", "version", "config-key", "config-value", "validation"),
-        "nccl",
+        *("nccl", "unpickled"),
     )
 )
 TELLING_WITH_RECORD: frozenset[Matter] = TELLING_ALONE | {"collective"}
@@ -73,6 +75,8 @@ class MessageParts:
     """The file of the module that lacks the name."""
     near: str = ""
     """A similar name that the module has, from Python's `Did you mean`."""
+    by: str = ""
+    """The key of a configuration that refers to the one that is missing."""
     cut: bool = False
     """Whether the missing name may be longer than what is known: the line of the log ends within it."""
 
@@ -177,7 +181,7 @@ _SHAPES: tuple[tuple[Matter, str], ...] = (
     ("config-key", r"Key '(?P<names>[^']+)' is not in struct"),
     (
         "config-key",
-        r"Interpolation key '(?P<names>[^']+)' not found|ConfigAttributeError: Missing key (?P<several>\w+)",
+        r"Interpolation key '(?P<referred>[^']+)' not found|ConfigAttributeError: Missing key (?P<several>\w+)",
     ),
     ("config-key", r"Could not override '(?P<names>[^']+)'"),
     ("config-key", r"Key '(?P<names>[^']+)' not in '(?P<symbol>\w+)'"),
@@ -334,8 +338,12 @@ def _parts_of(matter: Matter, parts: dict[str, str | None], lines: Sequence[str]
         names = names or tuple(field["field"] for line in below[:1] if (field := _FIELD.match(line)) is not None)
         words = next((said["words"] for line in below if (said := _REFUSAL.match(line)) is not None), "")
         return MessageParts(matter, symbol, names, found=words)
-    if matter == "config-key":
+    if matter in ("config-key", "config-value"):
         full = next((key["key"] for line in lines if (key := _FULL_KEY.match(line)) is not None), "")
+        # Of an interpolation omegaconf names both: `full_key` is the key that holds `${…}`.
+        missing = part("referred") or (names[0] if matter == "config-value" and names else "")
+        if missing:
+            return MessageParts(matter, names=(missing,), by=full if full != missing else "")
         names = (full,) if full else names
     near = _NEAR.search(lines[0]) if lines and matter == "missing-name" and part("module") else None
     like = f"{part('module')}.{near['name']}" if near is not None else ""

@@ -32,6 +32,7 @@ from patcher.diagnose.exception_message import (
 from patcher.diagnose.failed_code import mapping_with
 from patcher.diagnose.frame import Frame, distribution, frame_of
 from patcher.diagnose.line_meaning import begins_anew
+from patcher.diagnose.own_module import unpickled_module
 from patcher.diagnose.parties import (
     HANDS_ON,
     caller_of,
@@ -144,6 +145,8 @@ def _parts(
 ) -> MessageParts | None:
     """The parsed message; for a message of no known form its own words, or the condition of an `assert`."""
     first = strip_labels(lines[0]).text
+    if raised is not None and (module := unpickled_module(raised)):
+        return MessageParts("unpickled", names=(module,))
     parts = parse_message(lines) or parse_cut_import(lines[0], code) or parse_stopped(first, code)
     if parts is not None:
         return parts
@@ -347,8 +350,12 @@ def _sentence(parts: MessageParts, who: Phrase, versions: Mapping[str, str]) -> 
         case "version":
             text = "{who} needs {name} {wanted}, and {found} is installed"
             return phrase(text, who=who, name=names, wanted=parts.wanted, found=parts.found)
+        case "config-key" if parts.by:
+            return phrase("{key} refers to {name}, which the configuration does not have", key=parts.by, name=names)
         case "config-key":
             return phrase("the configuration has no key {name}", name=names)
+        case "config-value" if parts.by:
+            return phrase("{key} refers to {name}, which has no value", key=parts.by, name=names)
         case "config-value":
             return phrase("the configuration has no value for {name}", name=names)
         case "key":
@@ -406,6 +413,11 @@ def _sentence(parts: MessageParts, who: Phrase, versions: Mapping[str, str]) -> 
             return phrase(text, who=who, found=parts.found, wanted=parts.wanted)
         case "cut":
             return phrase("{who} raises {name}; what it says is cut off", who=who, name=names)
+        case "unpickled":
+            text = "{who} reads what another process has pickled; {module}, which that one could import, is not here"
+            return phrase(text, who=who, module=names)
+        case "before":
+            return None
         case "words":
             return phrase("{who} says: {words}", who=who, words=parts.found)
 

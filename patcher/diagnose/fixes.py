@@ -24,19 +24,33 @@ class FixContext:
     """Empty without a tree."""
     root: str = ""
     """The tree, where the user named one."""
+    foreign: bool = False
+    """Whether the log is of another trainer than verl, so that settings of verl do not help."""
     log: str = ""
     """The file that is diagnosed, if it is a plain file. It replaces `LOG` in commands."""
 
 
 def fixes_for(symptom: Symptom, context: FixContext, line: str = "") -> tuple[Offer, ...]:
-    """The fixes of a symptom that the versions do not exclude, in the record's order.
+    """The fixes of a symptom that the versions do not exclude, in the record's order; for the log of another trainer,
+    those that only verl understands come last.
 
     Args:
         line: the line of the log that the symptom matched, for commands with a word of it: `pip install PACKAGE`.
     """
     words = _words(symptom, line)
     allowed = [fix for fix in symptom.fixes if versions_allow(fix.when, context.versions)]
+    if context.foreign:
+        allowed.sort(key=_is_of_verl)
     return tuple(_prepare_fix(fix, context, words) for fix in allowed)
+
+
+def _is_of_verl(fix: Fix) -> bool:
+    """Whether a fix is only settings or edits of verl, or a command of it. One that says which part of it is for verl
+    says more than that."""
+    if re.search(r"\bverl\b", fix.text):
+        return False
+    settings = bool(fix.set or fix.setting or fix.patch) and not (fix.run or fix.env)
+    return settings or "verl.trainer" in fix.run
 
 
 _PLAIN = re.compile(r"[\w.+-]+")

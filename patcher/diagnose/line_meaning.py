@@ -7,7 +7,7 @@ function for a line that holds one of them. For the error of a line near the end
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from patcher.diagnose.evidence import LogLine, Nature
@@ -70,6 +70,7 @@ _CARRIED = re.compile(
     r"Caught \w+ in |died because of an error raised in its creation task|CheckpointException ranks:"
     r"|Engine core initialization failed|Engine process failed to start|WorkerProc initialization failed"
     r"|EngineCore encountered an issue|Engine loop has died"
+    r"|RaySystemError: System error: |The actor with name \S+ failed to import on the worker"
     # A server's answer with its own traceback: `RuntimeError: Request failed with status code 500: Traceback (most …`.
     r"|: Traceback \(most recent call last\):$"
     # pickle creates an exception again from its text only. Many classes take other arguments, so that fails.
@@ -176,6 +177,11 @@ _ENDINGS: tuple[tuple[str, str, How], ...] = (
     ("succeeded", r"^Job '\S+' succeeded\W*$", "done"),
     ("finished training", r"^\W*finished training\b", "done"),
     ("successfully installed", r"^Successfully installed \S", "closed"),
+    # The table of lm-eval's results, and the last lines of nccl-tests.
+    ("|version|", r"^\|\s*(?:Tasks?|Groups?)\s*\|\s*Version\s*\|", "closed"),
+    ("avg bus bandwidth", r"^#\s*Avg bus bandwidth\s*:", "closed"),
+    ("out of bounds values", r"^#\s*Out of bounds values\s*:\s*[1-9]\d*\s+FAILED", "failed"),
+    ("pipeline complete", r"^\W*pipeline complete!?\W*$", "done"),
     ("application shutdown complete", r"Application shutdown complete", "closed"),
     ("exit", r"\bexit(?:ed)?(?: with)?(?: status| code|code)?\s*[:=]?\s*0\b(?!\.)", "closed"),
     (
@@ -195,6 +201,8 @@ _ENDINGS: tuple[tuple[str, str, How], ...] = (
     ("fatal python error", r"^Fatal Python error: ", "killed"),
     ("terminate called", r"^terminate called (?:after throwing|without an active)", "killed"),
     ("received at time", r"^\*\*\* SIG[A-Z]+ received at time=", "killed"),
+    ("stacktrace information", r"^\W*StackTrace Information \*\*\*", "killed"),
+    ("check failure stack trace", r"^\*\*\* Check failure stack trace: \*\*\*", "killed"),
     ("panicked at", r"^thread '.*' (?:\(\d+\) )?panicked at ", "killed"),
     (") received by pid", r"\bSignal \d+ \(SIG\w+\) received by PID", "killed"),
     ("died with <signals.sig", r"\bdied with <Signals\.SIG", "killed"),
@@ -214,6 +222,10 @@ _HARMLESS = re.compile(
     r"(?:if|when|should|would|will|to|on|may) (?:\w+ )?exit|exit code (?:of|is)|--[\w-]*exit|sys\.exit|os\._exit",
     re.IGNORECASE,
 )
+
+
+STACK_WORDS = ("stacktrace information", "check failure stack trace")
+"""Words of the line above a stack of C++. What the process aborted for is said on the line before it."""
 
 
 def ending_of(text: str, level: str, word: str) -> How | None:
@@ -287,6 +299,8 @@ _SAYS_NOTHING = re.compile(
     r"|.*hostname of the client socket cannot be retrieved"
     # Frames of C++: `3  0x7f0000001000 /usr/lib/libplugin.so.9(+0x1)`, `frame #0: c10::Error::Error(…) + 0x96 (…)`.
     r"|\s*(?:frame )?#?\d+:? +(?:0x[0-9a-f]{6,} |\S.* \+ (?:0x[0-9a-f]+|\d+) )"
+    # Those of Ray and glog: `    @     0x7f0000001000  ray::RayLog::~RayLog()`, `/env/ray/_raylet.so(+0x1) [0x7f00] …`.
+    r"|\s*@ +0x[0-9a-f]{6,} |\S+\.so[\d.]*\([^)]*\) \[0x[0-9a-f]+\]"
 )
 _HANDED_UP = re.compile(r"\bNCCL INFO \S+:\d+ -> [1-9]")
 """NCCL passes an error up from call to call; the warning before these lines says which error it is."""
@@ -296,9 +310,20 @@ _COMPLAINT = re.compile(
     r"|ERROR: |E: |.*\b(?:command not found|No such file or directory)$",
     re.IGNORECASE,
 )
+# Errors that native programs print in forms of their own: of Ascend `[Error]: …`, `EE1002: …`, `ERR02200 …` and
+# `runtime result = 507046`, and of nccl-tests `node7: Test CUDA failure common.cu:941 'invalid device ordinal'`.
+_NATIVE = re.compile(
+    r"\[Error\]: \S|E[A-Z]\d{4}: \S|(?:.* )?ERR\d{5} \S|.*\bruntime result = [1-9]\d*"
+    r"|(?:\S+: )?Test (?:CUDA|NCCL) failure \S"
+)
 _LEVELS = ("ERROR", "CRITICAL", "FATAL")
 _WITHIN = re.compile(r".{1,70}?(?:[\s\[(|])(?:(?:ERROR|CRITICAL|FATAL)(?:[\]|:]| [A-Z])|E\] )")
 """A level behind text that is no label: `(worker_7) : wandb: ERROR …`, `[TensorRT-LLM][ERROR] …`, `[E] …`."""
+
+
+def is_bar(text: str) -> bool:
+    """Whether a line is the state of a progress bar."""
+    return _BAR.search(text) is not None
 
 
 def is_noise(text: str) -> bool:
@@ -309,6 +334,98 @@ def is_noise(text: str) -> bool:
 def is_passed_on(text: str) -> bool:
     """Whether NCCL only passes on an error that an earlier line reported."""
     return _HANDED_UP.search(text) is not None
+
+
+def is_native_error(text: str) -> bool:
+    """Whether a line is an error as Ascend's libraries and nccl-tests print it. Such errors end a run, also where
+    explanations follow them."""
+    return _NATIVE.match(text) is not None or _NATIVE.match(strip_labels(text).text) is not None
+
+
+_CODED = re.compile(r"E[A-Z]\d{4}: (?!.*Inner Error)\S")
+_REASON = re.compile(r"(?P<what>\S[^\[]*?),? *\breason=\[(?P<why>[^\]]+)\]")
+
+
+def native_cause(places: Sequence[LogLine]) -> LogLine | None:
+    """Of errors as `is_native_error` knows them the one that says most: the first with a code of its own, else the
+    first; None where there is none."""
+    found = [place for place in places if is_native_error(place.text)]
+    return next((place for place in found if _CODED.match(strip_labels(place.text).text)), found[0] if found else None)
+
+
+def native_reason(text: str) -> str:
+    """What Ascend's libraries say that a call failed for: `rtGetDevice execute failed: device id error`; "" for other
+    lines."""
+    found = _REASON.search(strip_labels(text).text)
+    return f"{found['what'].strip()}: {found['why']}" if found is not None else ""
+
+
+_CRASH = re.compile(
+    r"segmentation fault|\bsegfault\b|\bSIG(?:SEGV|ABRT|BUS|ILL|FPE)\b|^(?:\S+: line \d+: +\d+ )?(?:Bus error|Aborted\b"
+    r"|Illegal instruction|Floating point exception)|\(core dumped\)|Fatal Python error"
+    r"|\b(?:exitcode|exit code)\s*:\s*-(?:4|6|7|8|11)\b|\bsignal (?:4|6|7|8|11)\b",
+    re.IGNORECASE,
+)
+
+
+def is_crash(text: str) -> bool:
+    """Whether a line says that a signal of its own fault ended a process, which tells nothing of what it did."""
+    return _CRASH.search(strip_labels(text).text) is not None
+
+
+ORIGINS: Mapping[str, tuple[str, ...]] = {
+    "verl": (
+        *("verl/", "verl.", "/verl", "verl_", "actor_rollout_ref", "(taskrunner", "(workerdict", "fsdp_workers"),
+        *("ray_trainer", "main_ppo", "single_controller", "algorithm.adv_estimator"),
+    ),
+    "other": (
+        *("/trl/", "from trl", "grpotrainer", "sfttrainer", "dpotrainer", "transformers/trainer.py", "|trainer.py:"),
+        *("nemo_rl", "nemo-rl", "llamafactory", "llama-factory", "llama_factory", "axolotl", "unsloth", "ms-swift"),
+        *("swift/trainers", "swift/llm", "openrlhf", "torchtitan", "torchtune", "levanter", "pretrain_gpt"),
+        *("megatron/training", "deepspeed/runtime", "deepspeed/launcher", "pytorch_lightning", "lightning/pytorch"),
+        *("/slime/", "skyrl", "/areal/", "open_instruct", "open-instruct", "roll/pipeline", "llama_recipes"),
+        *("accelerate/commands/launch", "***** running training *****"),
+    ),
+}
+"""Words by which a log shows whose trainer wrote it."""
+
+
+INNER_WORDS = ("stderr:", "stderr ---", "--- stderr", "stderr output", "standard error:", "raised in subprocess:")
+_INNER = re.compile(
+    r"\W*(?:(?:sub)?process |child |captured |command |the )?(?:stderr|standard error)"
+    r"(?: output| was| of [^:]{1,60})?\W*$|(?:\w+Error: )?Error raised in subprocess:$",
+    re.IGNORECASE,
+)
+_NOT_ZERO = re.compile(
+    r"CalledProcessError|SubprocessError|non-?zero (?:exit )?(?:status|code)"
+    r"|\bexit(?:ed)? (?:with )?(?:status|code)\W{0,3}[1-9]|raised in subprocess",
+    re.IGNORECASE,
+)
+
+
+def begins_inner_errors(text: str) -> bool:
+    """Whether a line stands above what another process wrote as its errors: `# Subprocess stderr:`."""
+    return _INNER.match(strip_labels(text).text) is not None
+
+
+def tells_of_process(text: str) -> bool:
+    """Whether a line only says that another process failed: `CalledProcessError: … returned non-zero exit status 1.`"""
+    return _NOT_ZERO.search(text) is not None
+
+
+# What a shell says before the job: it could not set its environment up, and mostly ran the job all the same. What
+# builds an extension is not meant: its compiler is no part of a shell's set-up.
+_OF_SHELL = re.compile(
+    r"(?:\S+(?: line \d+)?: )*(?:conda|mamba|micromamba|module|ml|nvm|pyenv|workon|nvidia-smi|deactivate)"
+    r": (?:command )?not found$"
+    r"|CommandNotFoundError: Your shell has not been properly configured|CondaError: Run 'conda init'"
+    r"|bash: (?:cannot set terminal process group|no job control in this shell)"
+)
+
+
+def is_of_shell(text: str) -> bool:
+    """Whether a line is an error of the shell that prepares a job, which the job may well do without."""
+    return _OF_SHELL.match(strip_labels(text).text) is not None
 
 
 def complaints(last: Sequence[LogLine]) -> tuple[LogLine, ...]:
@@ -323,6 +440,7 @@ def complaints(last: Sequence[LogLine]) -> tuple[LogLine, ...]:
         if "raylet" in place.speaker or "(raylet)" in stripped.label:
             continue
         loud = stripped.level in _LEVELS or (not stripped.level and _WITHIN.match(place.text))
-        if loud or _COMPLAINT.match(stripped.text) or (gave_up and " NCCL WARN " in place.text):
+        native = is_native_error(place.text) and stripped.level not in ("DEBUG", "INFO", "WARNING")
+        if loud or native or _COMPLAINT.match(stripped.text) or (gave_up and " NCCL WARN " in place.text):
             found.append(place)
     return tuple(found)

@@ -15,7 +15,9 @@ from patcher.diagnose.evidence import LINE_LENGTH, Evidence, Hit, LogLine, Natur
 from patcher.diagnose.exception_message import is_about_none, raised_as
 from patcher.diagnose.line_meaning import (
     ALONE,
+    STACK_WORDS,
     begins_anew,
+    begins_inner_errors,
     complaints,
     ending_of,
     is_noise,
@@ -161,6 +163,10 @@ _CONFIG = 150
 """
 _SET_IN = 8
 """Lines before an indented exception in which a frame of its traceback is searched."""
+_MOST_INNER = 20
+"""Places with another process's errors that are kept, the last ones."""
+_ABOVE_STACK = 6
+"""Lines before a stack of C++ in which the fatal line is searched: its message may have some lines."""
 _CODE = 40
 """Lines after a line of code in which the exception itself is searched."""
 
@@ -178,6 +184,7 @@ class LogAccumulator:
         self._ends: dict[str, tuple[int, int]] = {}
         self._closed: LogLine | None = None
         self._wait_before_end: Hit | None = None
+        self._origins: set[str] = set()
         self._headers: set[int] = set()
         self._endings: set[int] = set()
         self._stages: dict[int, Phase] = {}
@@ -189,8 +196,11 @@ class LogAccumulator:
             self.run.take_step(line)
             return
         roles = [role for _, role in line.words]
+        self._origins.update(role.origin for role in roles if role.origin)
         if not line.stripped.text:
             return
+        if any(role.inner for role in roles) and begins_inner_errors(line.stripped.text):
+            self._found.inner = (*self._found.inner, line.place)[-_MOST_INNER:]
         if any(role.milestone or role.progress or role.config for role in roles):
             self.run.take(line)
         if any(role.matters for role in roles) and _is_quoted(line.block, line.begin, line.end, line.stripped.speaker):
@@ -228,6 +238,7 @@ class LogAccumulator:
         self.run.fill(found)
         found.hits, found.raised = list(self._hits.values()), self._exceptions.all()
         found.versions, found.ends = self._versions, self._ends
+        found.origins = frozenset(self._origins)
         found.complained = complaints(found.last)
         if self._closed is not None and self._closed.offset >= (found.last[0].offset if found.last else 0):
             found.closed = self._closed
@@ -321,7 +332,19 @@ class LogAccumulator:
             self._found.failed = line.place
         if how in ("killed", "failed") and line.offset not in self._endings:
             self._endings.add(line.offset)
+            if word in STACK_WORDS and self._add_abort(line):
+                return
             self._add_failure(line.label.text.split(":")[0][:60], "signal", line)
+
+    def _add_abort(self, line: MatchedLine) -> bool:
+        """Add what a process of C++ aborted for: the line before its stack. Returns whether there is one."""
+        for place in reversed(line.before(_ABOVE_STACK)):
+            label = strip_labels(place.text)
+            if place.speaker == line.stripped.speaker and label.level in ("FATAL", "ERROR", "CRITICAL"):
+                one = Raised("", place, place, "signal", phase=self.run.phase, message=(label.text.strip(),))
+                self._exceptions.add(one, self.run.progress)
+                return True
+        return False
 
     def _add_failure(self, name: str, kind: Nature, line: MatchedLine) -> Raised | None:
         one = Raised(name, line.place, line.place, kind, phase=self.run.phase)
@@ -397,4 +420,8 @@ def _is_source_line(before: LogLine, place: LogLine) -> bool:
     """Whether `before` is the line of code in a traceback, and `place` the line of the exception itself with the same
     text."""
     near = place.file == before.file and place.speaker == before.speaker and place.number < before.number + _CODE
-    return near and before.text.startswith("    ") and not place.text.startswith("    ")
+    # Pasted text may have lost some of its indentation.
+    return near and _SOURCE.match(before.text) is not None and not place.text.startswith("    ")
+
+
+_SOURCE = re.compile(r" {4}|\s+raise [A-Z]")

@@ -112,6 +112,9 @@ class WordRole:
     raised: bool = False
     ending: bool = False
     version: bool = False
+    inner: bool = False
+    origin: str = ""
+    """Whose trainer it shows: `verl` or `other`."""
     brief: bool = False
     """Whether it shows only steps or progress bars, once training is in its loop."""
 

@@ -13,7 +13,8 @@ from patcher.logs.lines import Line
 from patcher.logs.milestones import Milestones, Phase
 
 _ANY_BAR = re.compile(r"(?P<name>.*?):?\s*\d+%\|[^|]*\|\s*(?P<done>\d+)/(?P<all>\d+)\s*\[")
-_TRAINING = re.compile(r"training progress|train|episode|epoch|steps?\b|rollout batch", re.IGNORECASE)
+_TRAINING = re.compile(r"training progress|train|episode|epoch|steps?\b|rollout batch|^\d+\|\d+\|loss", re.IGNORECASE)
+"""Names of the bars of training; torchtune's is `1|10|Loss: 1.53`."""
 _VERL = "Training Progress"
 """verl's own bar. Its steps are milestones; drawn again at an exit, it shows no progress."""
 _COUNTED = re.compile(
@@ -28,12 +29,76 @@ _TIMED = "Total step time: "
 _NAMED_STEP = re.compile(r"Finished: 'step', time cost: ")
 """A step as SkyRL reports it: `Finished: 'step', time cost: …`."""
 _SERVED = re.compile(r'HTTP/[\d.]+" 200(?: OK)?\W*$')
+_SKIPPED = "Skipping step. Attempted loss scale"
+"""DeepSpeed searches the scale of the loss: it made a step, and leaves its result out."""
 COUNTED = ("loss", "reward: ", "total step time", "finished: 'step'")
 PROGRESS_WORDS = ("%|", *COUNTED, '" 200')
 _NAME, _LENGTH = 100, 500
 """Characters of a bar's name, and of a line, that are read: what shows progress is at its beginning."""
 MOST_BARS = 50
 """Bars that are kept apart: runs have a few, a made-up log any number."""
+
+
+_COUNTS = (
+    re.compile(r"\s*iteration +(?P<done>\d+)/ *(?P<all>\d+) \|", re.IGNORECASE),
+    re.compile(r".{0,60}\bepoch \d+/\d+ step \d+/\d+ train step (?P<done>\d+)/(?P<all>\d+) done", re.IGNORECASE),
+    re.compile(r"\[step=(?P<done>\d+)/(?P<all>\d+)", re.IGNORECASE),
+    re.compile(r"\[(?:epoch=\d+/?\d*)?\]?\[?batch=(?P<done>\d+)/(?P<all>\d+)", re.IGNORECASE),
+    re.compile(r"\{'loss': .*'global_step/max_steps': '(?P<done>\d+)/(?P<all>\d+)'"),
+)
+"""Lines of other trainers that are printed when a step is done, of so many."""
+_BEGINS = (
+    re.compile(r"=+ Step (?P<done>\d+)/(?P<all>\d+) =", re.IGNORECASE),
+    re.compile(
+        r"(?:train(?:ing)? )?(?:global )?(?:step|iteration):? \[?(?P<done>\d+)/(?P<all>\d+)\]?(?![\d.])", re.IGNORECASE
+    ),
+)
+"""Those that may be printed when a step begins."""
+_ASKED = re.compile(r"Total (?:optimization )?steps ?[:=] ?(?P<all>\d[\d,]*)")
+"""`Total optimization steps = 1,000` of transformers, `Total steps = 60` of unsloth."""
+_LONGEST_COUNT = 18
+"""Digits of a number of steps that are read."""
+
+
+class CountedSteps:
+    """Counts the steps of trainers other than verl."""
+
+    def __init__(self) -> None:
+        self.done: int | None = None
+        self.all: int | None = None
+        self.complete = False
+        """Whether the last line that was taken says that the last of all steps is done."""
+
+    def take(self, text: str) -> None:
+        """Take a line, without labels."""
+        self.complete = False
+        head = text[:_LENGTH]
+        if (asked := _ASKED.search(head)) is not None:
+            self.all = _number(asked["all"])
+        elif (found := next(filter(None, (one.match(head) for one in _COUNTS)), None)) is not None:
+            self._set(found, ends=True)
+        elif (found := next(filter(None, (one.match(head) for one in _BEGINS)), None)) is not None:
+            self._set(found, ends=False)
+        elif (
+            # Of the bars of a run the one that has as many parts as there are steps is that of the steps.
+            self.all
+            and "%|" in text
+            and (bar := _ANY_BAR.match(text[: _NAME + _LENGTH])) is not None
+            and _number(bar["all"]) == self.all
+        ):
+            self._set(bar, ends=True)
+
+    def _set(self, found: re.Match[str], *, ends: bool) -> None:
+        done, steps = _number(found["done"]), _number(found["all"])
+        if done is None or steps is None or done > steps:
+            return
+        self.done, self.all = max(done, self.done or 0), steps
+        self.complete = ends and done == steps
+
+
+def _number(text: str) -> int | None:
+    digits = text.replace(",", "")
+    return int(digits) if len(digits) <= _LONGEST_COUNT else None
 
 
 class MovingBars:
@@ -55,6 +120,8 @@ class MovingBars:
             if not (_TRAINING.search(found["name"]) or (not name and "loop" in milestones.begun)):
                 return False
             return self._more(found["name"].strip() if name else "%", float(found["done"]))
+        if _SKIPPED in text[:_LENGTH] and milestones.step is None:
+            return True
         if _SERVED.search(text[-_LENGTH:]):
             return milestones.begun.keys() <= {"config", "rollout"}
         if milestones.step is None and (counted := _COUNTED.search(text[:_LENGTH])) is not None:
@@ -76,6 +143,8 @@ CONFIG = (
     *("actor_rollout_ref", "ray init kwargs", "[validate_config]", "taskrunner hostname", "verl.trainer."),
     "error executing job with overrides",
     *("wandb: tracking run with ", "[axolotl.", " training worker group of size "),
+    *("application startup complete", "|n-shot|", "running loglikelihood requests", "running generate_until requests"),
+    *("# using devices", "# collective test starting", "# nthread "),
 )
 """Words that show a log to be of a training, by verl or another trainer, in its first phase."""
 ACTOR = ":actor_name:"
@@ -83,6 +152,8 @@ ACTOR = ":actor_name:"
 STEPS = ("training progress: ", "step:")
 _STEP = re.compile(rb"step:(?P<step>\d+) - ")
 _VERL_BAR = re.compile(rb"Training Progress: +\d+%\|[^|]*\| (?P<step>\d+)/(?P<all>\d+) \[")
+_IN_LOOP = re.compile(r"\{'loss': |\b(?:step|iteration|iter)\b.*loss", re.IGNORECASE)
+"""A line of a step that is done, which shows that training is in its loop."""
 _BEFORE = frozenset(b" \t)]m")
 """Bytes that may come before `step:`, besides the beginning of the line."""
 _HEAD = 400
@@ -110,6 +181,7 @@ class RunProgress:
         """Whether the log is known to be of a training, or of an inference engine that one uses."""
         self._milestones = Milestones()
         self._bars = MovingBars()
+        self._counted = CountedSteps()
         self._trends = trends
         self._zero: float | None = None
         self._step_lines: deque[bytes] = deque(maxlen=_STEPS_KEPT)
@@ -137,6 +209,8 @@ class RunProgress:
         found.begun, found.trends = self._begun, self._trends.holding()
         found.progress, found.progressed, found.complete = self.progress, self.progressed, self.complete
         found.progress_before = self.progress_before
+        if found.step is None:
+            found.counted, found.steps = self._counted.done, found.steps or self._counted.all
         found.step_lines = tuple([line[:_METRICS].decode("utf-8", "replace").strip() for line in self._step_lines])
 
     def take(self, line: MatchedLine) -> None:
@@ -157,6 +231,22 @@ class RunProgress:
             self.complete = line.place if milestones.step == milestones.steps else None
         elif any(role.progress for role in roles) and self._bars.moved(text, milestones):
             self._moved(line)
+            if "loop" not in milestones.begun and _IN_LOOP.search(text[:_HEAD]):
+                milestones.begin_loop()
+                self._begun.setdefault("loop", line.place)
+        self._count(line, text)
+
+    def _count(self, line: MatchedLine, text: str) -> None:
+        """Count the step of another trainer, where the line tells one."""
+        if self._milestones.step is not None:
+            return
+        counted = self._counted
+        counted.all = counted.all or self._milestones.steps
+        done = counted.done
+        counted.take(text)
+        if counted.done != done:
+            self._moved(line)
+            self.complete = line.place if counted.complete else None
 
     def take_step(self, line: MatchedLine) -> None:
         """Take a line that holds only words of steps, of a run in its loop. Most lines are such, so this way is
@@ -164,8 +254,11 @@ class RunProgress:
         raw, milestones = line.raw, self._milestones
         metrics, bar = _metrics(raw), _bar(raw)
         if metrics is None and bar is None:
-            if any(role.bar for _, role in line.words) and self._bars.moved(line.stripped.text, milestones):
-                self._moved(line)
+            if any(role.bar for _, role in line.words):
+                text = line.label.text
+                if self._bars.moved(text, milestones):
+                    self._moved(line)
+                self._count(line, text)
             return
         step = 0
         if bar is not None:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from patcher.diagnose.evidence import Evidence, Hit, LogLine, Nature, Raised
+from patcher.diagnose.line_meaning import is_of_shell, tells_of_process
 from patcher.logs.labels import strip_labels
 from patcher.logs.milestones import Phase
 from patcher.records.symptoms import Part, Symptom
@@ -29,6 +30,11 @@ _BY_RAY_DAEMON = 1.6
 """The least rank of what a service process reports, such as a Ray daemon."""
 _ENDED = 1.2
 """The rank of an end as seen from outside, `Killed`, where an earlier exception that no record covers says more."""
+_EARLIER = 0.05
+"""Added for an exception of a process whose errors another one shows, where a later one is shown too."""
+_SHELL = 1.95
+"""The least rank of an error of the shell before the job, as `conda: command not found`: what the job itself says tells
+more, and a status alone tells less."""
 _STALLED = 300
 """Seconds in one phase after which a run counts as stalled, where its last lines are those of one that waits. A guess:
 ten times what the configuration takes, and more than most phases before the first step take."""
@@ -96,7 +102,8 @@ def candidates(evidence: Evidence, hits: Sequence[Hit]) -> list[Candidate]:
         if one.nature != "printed" or is_at_end(one.last, evidence)  # Many programs print one, and go on.
     ]
     bad = _last_bad(evidence, failures, unknown)
-    raised = min((one.place.offset for one in unknown if one.nature == "exception"), default=None)
+    plain = [one for one in unknown if one.nature == "exception" and not is_of_shell(one.place.text)]
+    raised = min((one.place.offset for one in plain), default=None)
     # An exception that a record of many causes covers is still nearer to the root than an end behind it.
     generic = [hit.start.offset for hit in failures if _is_generic_exception(hit, evidence)]
     raised = min((*generic, *(() if raised is None else (raised,))), default=None)
@@ -106,8 +113,42 @@ def candidates(evidence: Evidence, hits: Sequence[Hit]) -> list[Candidate]:
         found += [
             candidate_of_exception(one, evidence, bad) for one in evidence.raised if _in_the_step_before(one, evidence)
         ]
+    found = _with_inner_errors(_without_shell(found, evidence), evidence)
     found.sort(key=lambda one: (one.rank, one.place.offset, -one.weight))
     return [*_announcement_before(found), *_waits_before_end(found, evidence), *found]
+
+
+def _wraps(place: LogLine, begin: LogLine) -> bool:
+    """Whether a line that only says that another process failed is shortly above that process's errors."""
+    near = place.file == begin.file and 0 <= begin.number - place.number <= _ABOVE
+    return near and tells_of_process(place.text)
+
+
+_ABOVE, _WITHIN = 40, 300
+"""Lines above another process's errors in which their wrapper is searched, and lines of these errors. Set by hand."""
+
+
+def _with_inner_errors(found: Sequence[Candidate], evidence: Evidence) -> list[Candidate]:
+    """The candidates, where one that only says that another process failed comes behind the errors of that process,
+    if the log shows them: `CalledProcessError: …`, `# Subprocess stderr:`, a traceback. Of these the last says most."""
+    ranks = {id(one): one.rank for one in found}
+    for begin in evidence.inner:
+        near = [one for one in found if one.place.file == begin.file]
+        wrapping = {hit.symptom.id for hit in evidence.hits if _wraps(hit.last, begin)}
+        outer = [
+            one
+            for one in near
+            if _wraps(one.place, begin)
+            or (one.symptom is not None and one.symptom.id in wrapping and one.place.number <= begin.number)
+        ]
+        inner = [one for one in near if 0 < one.place.number - begin.number <= _WITHIN and one.rank < _SILENT]
+        inner = [one for one in inner if not tells_of_process(one.place.text)]
+        if not outer or not inner:
+            continue
+        unknown = [one for one in inner if one.symptom is None]
+        ranks |= {id(one): max(one.rank, _KNOWN["wrapper"]) for one in outer}
+        ranks |= {id(one): one.rank + _EARLIER for one in unknown[:-1] if not one.survived}
+    return [replace(one, rank=ranks[id(one)]) for one in found]
 
 
 def may_have_ended_run(place: LogLine, evidence: Evidence) -> bool:
@@ -125,8 +166,40 @@ def _fails_at_end(place: LogLine, finished: LogLine, evidence: Evidence) -> bool
     After it, ending processes complain of each other; only an exit status shows that one of them failed.
     """
     if place.offset < finished.offset:
-        return evidence.steps is not None and (evidence.step or 0) < evidence.steps
+        return evidence.steps is not None and (evidence.step or evidence.counted or 0) < evidence.steps
     return evidence.failed is not None and evidence.failed.offset > finished.offset
+
+
+def _without_shell(found: Sequence[Candidate], evidence: Evidence) -> list[Candidate]:
+    """The candidates, where an error of the shell before the job comes behind what the job itself says; without it
+    where the job only ran on.
+
+    What is missing in the job may be missing because of it: `conda: command not found`, and then no torch.
+    """
+    last = {hit.symptom.id: hit.last.text for hit in evidence.hits}
+
+    def of_shell(one: Candidate) -> bool:
+        text = last.get(one.symptom.id, one.place.text) if one.symptom is not None else one.place.text
+        return is_of_shell(one.place.text) and is_of_shell(text)
+
+    job = [one for one in found if not of_shell(one)]
+    if len(job) == len(found):
+        return list(found)
+    first = min((one for one in job if one.rank < _SHELL), key=lambda one: (one.rank, one.place.offset), default=None)
+    if first is not None and _MISSING.search(first.place.text):
+        return list(found)
+    left = [one for one in found if one not in job and (job or not _ran_on(one.place, evidence))]
+    return [*job, *(replace(one, rank=max(one.rank, _SHELL)) for one in left)]
+
+
+_MISSING = re.compile(r"ModuleNotFoundError|ImportError|No module named|not found\b")
+
+
+def _ran_on(place: LogLine, evidence: Evidence) -> bool:
+    """Whether the job went on after an error of its shell: a phase began, or much else was printed."""
+    lines, _ = evidence.ends.get(place.file, (0, 0))
+    later = any(begun.offset > place.offset for begun in evidence.begun.values())
+    return later or lines - place.number > _WHILE
 
 
 def _in_the_step_before(one: Raised, evidence: Evidence) -> bool:

@@ -12,7 +12,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 
 from patcher.diagnose.evidence import Evidence
-from patcher.diagnose.line_meaning import ENDING_WORDS, EXCEPTION_WORDS, VERSION_WORDS
+from patcher.diagnose.line_meaning import ENDING_WORDS, EXCEPTION_WORDS, INNER_WORDS, ORIGINS, VERSION_WORDS
 from patcher.diagnose.log_accumulator import LogAccumulator, WaitPatterns
 from patcher.diagnose.log_stream import BLOCK_SIZE, Block, Utf8Stream, blocks
 from patcher.diagnose.matched_line import MatchedLine, Sign, WordRole
@@ -26,7 +26,10 @@ from patcher.records.symptoms import Symptom
 if TYPE_CHECKING:
     from ahocorasick_rs import BytesAhoCorasick
 
-_MARKS = ("training progress: ", "step:", "[uky] ", "total training steps: ", ACTOR)
+_MARKS = (
+    *("training progress: ", "step:", "[uky] ", "total training steps: ", ACTOR),
+    *("total optimization steps", "total steps ="),
+)
 _ENDS = (b"", b"\n", b"\r")
 _OVERLAP = 256
 """Bytes before a block that begins within a line, in which a word may begin. No word is longer."""
@@ -167,6 +170,14 @@ class Scanner:
         for word in VERSION_WORDS:
             role(word).version = True
             role(word).once = False
+        for word in INNER_WORDS:
+            role(word).inner = True
+            role(word).once = False
+        for origin, words in ORIGINS.items():
+            for word in words:
+                fresh = word not in roles
+                role(word).origin = origin
+                role(word).once = role(word).once or fresh
         for one in roles.values():
             one.brief = not one.signs and (one.step or one.progress)
         self.words = tuple(roles)

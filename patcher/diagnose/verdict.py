@@ -9,15 +9,34 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from patcher.diagnose.diagnosis import Diagnosis, Finding, Role, Verdict
+from patcher.diagnose.cut_tracebacks import announced
+from patcher.diagnose.diagnosis import Diagnosis, Explanation, Finding, Offer, Role, Verdict
 from patcher.diagnose.evidence import Call, Evidence, Hit, LogLine
-from patcher.diagnose.exception_message import TELLING_WITH_RECORD
+from patcher.diagnose.exception_message import TELLING_WITH_RECORD, MessageParts
 from patcher.diagnose.explaining import explain, whole_line
 from patcher.diagnose.fixes import FixContext, fixes_for, versions_allow
 from patcher.diagnose.frame import frame_of
 from patcher.diagnose.known_issues import KnownIssue, known_issues
-from patcher.diagnose.line_meaning import is_noise, is_passed_on
+from patcher.diagnose.line_meaning import (
+    complaints,
+    is_bar,
+    is_crash,
+    is_native_error,
+    is_noise,
+    is_passed_on,
+    native_cause,
+    native_reason,
+)
+from patcher.diagnose.own_module import (
+    EVERYWHERE,
+    OWN_MODULE,
+    installs,
+    is_of_ones_own,
+    unpickled_module,
+    without_installs,
+)
 from patcher.diagnose.root_cause import Candidate, candidate_of_exception, candidates, is_at_end, may_have_ended_run
+from patcher.i18n import phrase
 from patcher.logs.labels import strip_labels
 from patcher.logs.milestones import PHASES, Phase
 
@@ -39,6 +58,8 @@ def diagnosis_of(
         silent: whether the log is known to have stopped growing for longer than the phase may take; None where that is
             not known.
     """
+    context = replace(context, foreign="other" in evidence.origins and "verl" not in evidence.origins)
+    evidence = replace(evidence, hits=without_installs(evidence.hits, evidence))
     hits = [
         hit
         for hit in evidence.hits
@@ -59,7 +80,7 @@ def diagnosis_of(
         verdict, found = "stalled", stalls
     else:
         verdict, found = "running", []
-    findings = _findings(found, context, _calls_behind(evidence))
+    findings = _findings(found, context, evidence)
     findings += _findings_of_metrics(evidence, hits, context, rooted=bool(findings))
     if verdict in ("failed", "stalled"):
         notices = [hit for hit in hits if hit.symptom.kind == "notice"]
@@ -70,7 +91,7 @@ def diagnosis_of(
         _phase(root, evidence),
         tuple(findings),
         root.about if root is not None and root.about else _telling_lines(evidence),
-        step=evidence.step,
+        step=evidence.step if evidence.step is not None else evidence.counted,
         steps=evidence.steps,
         step_lines=evidence.step_lines,
         spans=evidence.spans,
@@ -107,8 +128,11 @@ def _candidates_of_cut_traceback(evidence: Evidence) -> list[Candidate]:
     begin = one.frames[0].number
     if not one.name:
         ahead = [place for place in evidence.complained if begin - _ANNOUNCED <= place.number < begin]
+        told = announced(evidence.last, begin)
         if ahead:
             one = replace(one, place=ahead[0], message=(strip_labels(ahead[0].text).text,))
+        elif told is not None:
+            one = replace(one, place=told[0], message=(told[1],))
     return [candidate_of_exception(one, evidence, {})]
 
 
@@ -121,14 +145,19 @@ def _candidates_of_complaints(evidence: Evidence, ended: bool | None) -> list[Ca
     telling = [place for place in evidence.last if not (is_noise(place.text) or is_passed_on(place.text))]
     telling = telling or list(evidence.last)
     recent = set(telling[-_COMPLAINT:])
-    message = [place for place in evidence.complained if place in recent and place.offset >= evidence.progress]
-    if message and not evidence.step:
+    complained = [place for place in evidence.complained if place.offset >= evidence.progress]
+    message = [place for place in complained if place in recent]
+    if (native := native_cause(complained)) is not None:
+        place = native
+    elif message and not evidence.step:
         place = message[0]
     elif ended and telling:
         place = telling[-1]
     else:
         return []
     about = tuple(telling[-_COMPLAINT - 2 :])
+    if place not in about:
+        about = tuple([one for one in telling if one.number >= place.number][: _COMPLAINT + 2])
     return [Candidate(_PLAIN_ERROR, place, 1, survived=False, phase=evidence.phase, about=about)]
 
 
@@ -167,23 +196,20 @@ def _calls_behind(evidence: Evidence) -> Sequence[Call]:
     return one.calls if one is not None and not one.name and not one.message else ()
 
 
-def _findings(found: Sequence[Candidate], context: FixContext, behind: Sequence[Call]) -> list[Finding]:
-    """The root, then every other candidate that has a record, in the order of the log.
-
-    Args:
-        behind: the frames of a traceback whose exception is not known.
-    """
+def _findings(found: Sequence[Candidate], context: FixContext, evidence: Evidence) -> list[Finding]:
+    """The root, then every other candidate that has a record, in the order of the log."""
     if not found:
         return []
     rest = sorted((one for one in found[1:] if one.symptom is not None), key=lambda one: one.place.offset)
+    root = _finding_of_candidate(found[0], "root", context, _calls_behind(evidence))
     return [
-        _finding_of_candidate(found[0], "root", context, behind),
+        replace(root, explanation=_with_neighbours(root, found[0], evidence)),
         *(_finding_of_candidate(one, "cascade", context) for one in rest),
     ]
 
 
 def _finding_of_candidate(one: Candidate, role: Role, context: FixContext, behind: Sequence[Call] = ()) -> Finding:
-    fixes = fixes_for(one.symptom, context, one.place.text) if one.symptom is not None else ()
+    fixes = _fixes(one, context)
     unknown = one.symptom is None or one.symptom.generic
     below = [place.text for place in one.about if place.file == one.place.file and place.number > one.place.number]
     raised = one.raised
@@ -196,6 +222,54 @@ def _finding_of_candidate(one: Candidate, role: Role, context: FixContext, behin
         explanation = replace(explanation, remedy="", search="") if telling else None
     threads = _threads(one) if role == "root" else ()
     return Finding(one.symptom, role, one.place, one.count, fixes, explanation, threads)
+
+
+def _fixes(one: Candidate, context: FixContext) -> tuple[Offer, ...]:
+    """The fixes of the record; for a module that may be the user's own also how to bring it to every node."""
+    if one.symptom is None:
+        return (OWN_MODULE, EVERYWHERE) if one.raised is not None and unpickled_module(one.raised) else ()
+    fixes = fixes_for(one.symptom, context, one.place.text)
+    missing = _MISSING.search(one.place.text) if "pid=" in one.place.speaker else None
+    if missing is not None and installs(one.symptom) and is_of_ones_own(missing["module"]):
+        return (*fixes[:1], OWN_MODULE, *fixes[1:])
+    return fixes
+
+
+_MISSING = re.compile(r"No module named '(?P<module>\w+)'")
+_MOST = 160
+"""Characters of a line that are quoted within a sentence. Set by hand."""
+
+
+def _with_neighbours(root: Finding, one: Candidate, evidence: Evidence) -> Explanation | None:
+    """The explanation of the root, completed by lines around it: of a crash what was done last before it, and of a call
+    on Ascend why it failed."""
+    explained, place = root.explanation, root.place
+    if is_crash(place.text) and (explained is None or explained.parts is None):
+        before = _last_before(place, (*one.about, *evidence.last))
+        if before is None:
+            return explained
+        label = strip_labels(before.text)
+        bare = label.text if label.level or re.search(r"\d", label.label) else before.text
+        said = " ".join(bare.split())[:_MOST]
+        sentence = phrase("the last that was said before it, in line {line}: {words}", line=before.number, words=said)
+        parts = MessageParts("before", found=said)
+        return Explanation(sentence, parts) if explained is None else replace(explained, sentence=sentence, parts=parts)
+    if explained is not None and not explained.remedy:
+        below = [line for line in evidence.last if line.file == place.file and line.number > place.number]
+        if any(is_native_error(line.text) for line in below):
+            return replace(explained, remedy=next(filter(None, (native_reason(line.text) for line in below)), ""))
+    return explained
+
+
+def _last_before(place: LogLine, lines: Sequence[LogLine]) -> LogLine | None:
+    """The last line before a crash that says what was done, and reports no error itself."""
+    before = {line.number: line for line in lines if line.file == place.file and line.number < place.number}
+    for _, line in sorted(before.items(), reverse=True):
+        silent = is_noise(line.text) and not is_bar(line.text)
+        inner = line.text[:1] in " \t" and not is_bar(line.text)
+        if not (silent or inner or is_crash(line.text) or complaints((line,))):
+            return line
+    return None
 
 
 def _threads(one: Candidate) -> tuple[KnownIssue, ...]:

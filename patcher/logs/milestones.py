@@ -42,6 +42,11 @@ _SIGNS: tuple[tuple[str, Phase], ...] = (
     ("GPU KV cache size", "rollout"),
     ("Memory profiling takes ", "rollout"),
     ("Avg prompt throughput: ", "rollout"),
+    ("Starting vLLM API server", "rollout"),
+    ("Starting vLLM server on ", "rollout"),
+    ("Available routes are:", "rollout"),
+    ("The server is fired up and ready to roll", "rollout"),
+    ("KV Cache is allocated. ", "rollout"),
     ("Capturing CUDA graph", "rollout"),
     ("Training from scratch", "loop"),
     ("Load from checkpoint folder: ", "loop"),
@@ -64,6 +69,8 @@ LOOPS = (
     *("Running training", "Starting training", "Start training", "Started training", "Begin training"),
     *("Resuming training", "Training starts", "Training started", "Training begins", "*** Train ***"),
     *("before the start of training step", "Started: 'step'", "Saving model checkpoint to "),
+    *("= Step ", "Saving checkpoint for step ", "Starting epoch ", "Skipping step. Attempted loss scale"),
+    *("elapsed time per iteration (ms)", "pipeline step ", " Train step ", "Progress on:train ", "[step=", "[batch="),
     *(f"{of}{opening}1/" for of in ("step", "Step", "iteration", "Epoch", "epoch") for opening in (" ", ": ", " [")),
 )
 """Texts by which trainers other than verl say that they train."""
@@ -75,12 +82,19 @@ _TRAINS = re.compile(
     r"|training (?:starts|started|begins)(?=[\W_]*$|,? (?:at|from|with|for) )"
     r"|train \*\*\*|\[?before the start of training step|started: 'step'$)"
     r"|(?:train(?:ing)? )?(?:global )?(?:step|iteration|epoch):? \[?1/\d+(?![\d.])"
-    r"|\s{0,9}(?:\d+%\|.*\])?(?:\[[^\]]*\] [\d, :-]+ >> )?saving model checkpoint to \S",
+    r"|\s{0,9}(?:\d+%\|.*\])?(?:\[[^\]]*\] [\d, :-]+ >> )?saving model checkpoint to \S"
+    r"|=+ step \d+/\d+ =|saving checkpoint for step \d|starting epoch \d+(?:/\d+)?\W*$"
+    r"|.{0,60}skipping step\. attempted loss scale|\s*iteration +\d+/ *\d+ \|"
+    r"|.{0,90}\bpipeline step \d+ (?:start|finished)|.{0,60}\bepoch \d+/\d+ step \d+/\d+ train step \d+/\d+ done"
+    r"|progress on:train [\d.]+k?it/|\[step=\d+/\d+|\[(?:epoch=\d+/?\d*)?\]?\[?batch=\d+/\d+",
     re.IGNORECASE,
 )
 """The lines that `LOOPS` must be part of: `***** Running training *****` and `Saving model checkpoint to …` of
 transformers, `Training starts at step 1` of torchtitan, `Started: 'step'` of SkyRL, `[before the start of training
-step] datetime: …` of Megatron, and the first of counted steps, `Step 1/100`."""
+step] datetime: …` of Megatron, and the first of counted steps, `Step 1/100`. Of the others `===== Step 2/9 =====` is
+of NeMo-RL, `iteration 122/ 250000 |` of Megatron, `pipeline step 3 finished` of ROLL, `Epoch 1/3 Step 2/9 Train step
+2/27 done.` of AReaL, `Progress on:train 12.0it/100it` of Levanter, `[step=10/1000]` of OLMo, `[batch=3/100]` of
+Composer."""
 _STAMP = re.compile(r"\[uky\] (?P<name>\S.*?) (?P<edge>begin|end) (?P<seconds>\d+(?:\.\d+)?)s pid=(?P<pid>\d+)")
 _WORKERS: dict[str, Phase] = {"[ACTOR]": "actor", "[ROLLOUT]": "rollout", "[SYNC]": "weight-sync"}
 _STEP = re.compile(r"step:(?P<step>\d{1,18}) - ")
@@ -192,6 +206,12 @@ class Milestones:
         if (step := self._stepped(stripped.text)) is not None:
             found.append(step)
         return tuple(found)
+
+    def begin_loop(self) -> None:
+        """Note that training is in its loop, where another sign than those known here shows that it has begun."""
+        for phase in ("config", "loop"):
+            if phase == "loop" or not self.begun:
+                self._begin(phase)
 
     def _begin(self, phase: Phase) -> Milestone:
         before = next(reversed(self.begun), None)

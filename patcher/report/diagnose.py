@@ -84,11 +84,9 @@ def _head(found: Diagnosis, log: str, tongue: Language) -> str:
     word = style(show(_WORDS[found.verdict], tongue), fg=_STYLES[found.verdict], bold=True)
     if not found.lines:
         state = phrase("the log is empty, it says nothing")
-    elif found.verdict == "ok" and found.steps is not None and (found.step or 0) < found.steps:
+    elif found.verdict == "ok" and found.steps is not None and found.step is not None and found.step < found.steps:
         state = phrase(
-            "the run has ended, at step {step} of {steps}, and no error is seen",
-            step=found.step or 0,
-            steps=found.steps,
+            "the run has ended, at step {step} of {steps}, and no error is seen", step=found.step, steps=found.steps
         )
     elif found.verdict == "ok":
         state = phrase("the run has come to its end")

@@ -68,3 +68,12 @@ def test_what_means_something_to_a_shell_is_not_put_into_a_command(taken: str, c
     fix = replace(asked.fixes[0], run="make NAME")
     (offer,) = fixes_for(replace(asked, fixes=(fix,)), FixContext({}), f"it lacks {taken}")
     assert offer.commands == (command,)
+
+
+def test_settings_that_only_verl_has_come_last_for_another_trainer_unless_they_say_so() -> None:
+    asked = symptom("asked", "it is too slow")
+    plain, keyed = asked.fixes[0], replace(asked.fixes[0], text="Save less often", set={"trainer.save_freq": "10"})
+    said = replace(keyed, text="Save less often; in verl:")
+    record = replace(asked, fixes=(keyed, said, plain))
+    assert [one.text for one in fixes_for(record, FixContext({}))] == [keyed.text, said.text, plain.text]
+    assert [one.text for one in fixes_for(record, FixContext({}, foreign=True))] == [said.text, plain.text, keyed.text]
