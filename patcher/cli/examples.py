@@ -80,10 +80,6 @@ EXAMPLES: Mapping[str, Examples] = {
             "uky-patch pins --newest --draft drafts --markdown newest.md",
             "What the newest releases would mean, with drafts of what no record repairs.",
         ),
-        (
-            "uky-patch pins --import-with ~/envs/cpu/bin/python",
-            "Does the fork import in an environment that has the new versions?",
-        ),
     ),
     "migrate": (
         ("uky-patch migrate trainer --dry-run", "What would be sent to the host and done there; nothing is written."),
