@@ -83,7 +83,7 @@ def compute(session: Session, request: CheckRequest) -> tuple[Check, bool]:
 
 def _tell(done: int, total: int) -> None:
     """Show progress after every 20 files: drawing a line takes as long as judging a small file."""
-    if done and done % 20 == 0:
+    if done % 20 == 0:
         progress(phrase("checking: {done} of {total} {total:file|files}", done=done, total=total))
 
 

@@ -7,6 +7,7 @@ is docs/matrix.md, the table that `make docs-matrix` writes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from patcher.data import shipped
 from patcher.errors import UkyError
 from patcher.i18n import Phrase, Phrases, phrase
 from patcher.packages.versions import No, Yes, satisfies
+from patcher.terminal.printing import silent
 
 if TYPE_CHECKING:
     from patcher.analysis.findings import Severity
@@ -99,7 +101,9 @@ def _checked(session: Session, why: Phrase, vllm: str | None) -> Untried:
         return Untried(why, vllm, following, unknown=phrase("vllm is not installed"))
     following = session.command("check", "--draft", DRAFTS)
     try:
-        done = check(session, CheckRequest((), since=False))
+        # A program that asks for JSON gets one line, also where its terminal is both of its streams.
+        with silent() if session.output == "json" else nullcontext():
+            done = check(session, CheckRequest((), since=False))
     except UkyError as error:
         return Untried(why, vllm, error.advice or following, unknown=error.title)
     counts = {severity: len(done.after.of(severity)) for severity in _COUNTED}
