@@ -43,7 +43,9 @@ def outcome_of(
         by_hand += sum(isinstance(result.outcome, AlreadyDone) for result in done.results)
         hand = phrase("{count} of its places by hand already", count=by_hand) if by_hand else phrase("")
         own = phrase("this fork handles it in its own way in {files}", files=", ".join(_unused(done)))
-        note = Phrases((hand, own if _unused(done) else phrase(""), needed.note))
+        gone = sorted({result.edit.file for result in done.results if result.file_taken_out})
+        absent = phrase("left out, as this tree does not have it: {files}", files=", ".join(gone))
+        note = Phrases((hand, own if _unused(done) else phrase(""), absent if gone else phrase(""), needed.note))
         return RecordOutcome(record.id, "pending", note or needed.reason, done.files, spots, note=note)
     if not done.results:
         detail = phrase("none of its edits is for verl {verl}", verl=inputs.verl)

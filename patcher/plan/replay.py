@@ -48,6 +48,8 @@ class EditResult:
     """The file has what the record's `[resolved]` looks for, so the edit was not tried."""
     unused: bool = False
     """The tree provably has nothing left that the edit is about, so a missing anchor is no failure."""
+    file_taken_out: bool = False
+    """The fork has no such file, and another edit of the same kind has its place: no failure either, and it is told."""
 
     @property
     def landed(self) -> bool:
@@ -218,11 +220,14 @@ def _with_a_place(results: Sequence[EditResult]) -> tuple[EditResult, ...]:
     settled = {type(result.edit) for result in results if result.settled}
 
     def is_passed_over(result: EditResult) -> bool:
-        every = isinstance(result.outcome, AnchorMissing) and result.edit.count is None
-        missing = (every or isinstance(result.outcome, Missing)) and not result.unused
-        return missing and type(result.edit) in settled
+        missing = isinstance(result.outcome, AnchorMissing | Missing) and not result.unused
+        return missing and result.edit.count is None and type(result.edit) in settled
 
-    return tuple(result for result in results if not is_passed_over(result))
+    def told(result: EditResult) -> EditResult:
+        gone = isinstance(result.outcome, Missing) and type(result.edit) in settled
+        return replace(result, file_taken_out=True) if gone else result
+
+    return tuple(told(result) for result in results if not is_passed_over(result))
 
 
 def _new_lines(edit: Edit, outcome: Rewritten) -> Iterable[int]:
@@ -253,7 +258,11 @@ def _resolved(text: str, record: Record, word: str) -> AlreadyDone | None:
 
 def excused(result: EditResult) -> bool:
     """Whether an edit that found no anchor is for another release than the tree's, or for what the fork has not."""
-    return result.unused or (not result.certain and isinstance(result.outcome, AnchorMissing | Missing | AbsentName))
+    return (
+        result.unused
+        or result.file_taken_out
+        or (not result.certain and isinstance(result.outcome, AnchorMissing | Missing | AbsentName))
+    )
 
 
 def on_base(outcome: Outcome, base: str, changed: str) -> Outcome:

@@ -10,14 +10,13 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from patcher.analysis.meaning import Program
 from patcher.analysis.severity.guards import guards_of
-from patcher.check.drafts.proof import with_drafts
 from patcher.check.entries import open_project
 from patcher.check.pair import judge
 from patcher.check.targets import Against, AsInstalled, locate, target_of
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from patcher.session.session import Session
 
 _BUDGET = 900.0
-"""Seconds for one state of the tree. The 260 modules of verl 0.9.1 took 60 on two cores (2026-11-28)."""
+"""Seconds for one state of the tree. A guess, far above the 53 that verl 0.7.1 took for both and for all else."""
 _WARM = ("torch", "transformers", "ray", "vllm")
 """Imported once before the fork's modules, each of which would otherwise import them anew."""
 
@@ -66,7 +65,7 @@ def import_modules(done: Pins, there: Session) -> Imports:
     python = there.environment.python
     assert python is not None
     modules = _modules(there, done.proposed)
-    texts = _repaired_texts(done, there)
+    texts = _repaired_texts(done)
     with _copies(there.tree.root, modules, texts) as (untouched, repaired):
         before = tuple(_imported(python, untouched, modules))
         after = tuple(_imported(python, repaired, modules)) if texts else before
@@ -85,33 +84,31 @@ def _modules(there: Session, proposed: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(file.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for file in reached))
 
 
-def _repaired_texts(done: Pins, there: Session) -> dict[str, str]:
+def _repaired_texts(done: Pins) -> Mapping[str, str]:
     """The texts, by path, that records and drafts change."""
     if done.check is None:
         return {}
-    drafts = done.check.drafted.drafts if done.check.drafted is not None else ()
-
-    def text_of(file: str) -> str | None:
-        with suppress(OSError):
-            return files.read_text(there.tree.root / file, files.SOURCE_BYTES)
-        return None
-
-    records = (one.record for one in drafts)
-    return with_drafts(records, done.check.repaired.plan.texts, text_of, there.config.marker)
+    return done.check.drafted.texts if done.check.drafted is not None else done.check.repaired.plan.texts
 
 
 @contextmanager
 def _copies(root: Path, modules: Iterable[str], texts: Mapping[str, str]) -> Iterator[tuple[Path, Path]]:
-    """Two copies of the packages that the modules are in, the second one with `texts`."""
+    """Two copies of the packages and single files that the modules are in, the second one with `texts`."""
+    tops = sorted({module.partition(".")[0] for module in modules})
     with tempfile.TemporaryDirectory(prefix="uky-patch-") as scratch:
         states = Path(scratch) / "untouched", Path(scratch) / "repaired"
         for state in states:
-            for package in sorted({module.partition(".")[0] for module in modules}):
-                shutil.copytree(
-                    root / package, state / package, symlinks=True, ignore=shutil.ignore_patterns("__pycache__", ".git")
-                )
+            state.mkdir()
+            for top in tops:
+                if (root / top).is_dir():
+                    unwanted = shutil.ignore_patterns("__pycache__", ".git")
+                    shutil.copytree(root / top, state / top, symlinks=True, ignore=unwanted)
+                else:
+                    shutil.copy(root / f"{top}.py", state)
         for file, text in texts.items():
-            files.write_whole_file(states[1] / file, text.encode(), mode=0o644, durable=False)
+            # Records change run scripts and settings too, which no import needs.
+            if file.partition("/")[0].removesuffix(".py") in tops:
+                files.write_whole_file(states[1] / file, text.encode(), mode=0o644, durable=False)
         yield states
 
 

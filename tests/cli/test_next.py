@@ -271,3 +271,16 @@ def test_the_other_files_of_such_a_record_are_patched(uky: Uky, tree: Path, reco
     assert (result.code, "this fork handles it in its own way in verl/server.py" in result.out) == (0, True)
     assert "from vllm.utils.parsers import Parser" in (tree / "verl/client.py").read_text()
     assert uky("status").code == 0
+
+
+def test_a_file_that_the_fork_has_taken_out_stops_no_record(uky: Uky, tree: Path, records: Path) -> None:
+    edit = RECORD_OF_MOVE.partition("[[edit]]")[2].replace("verl/server.py", "verl/gone.py")
+    replaced = edit.replace("move-import", "replace").partition("old =")[0] + 'pattern = "f(1)"\nwith = "f(2)"\n'
+    (records / "utils-moved.toml").write_text(f"{RECORD_OF_MOVE}[[edit]]{replaced}")
+    assert uky("status").outcomes["utils-moved"] == "missing-file"  # Its kind has no place elsewhere.
+    place = replaced.replace("verl/gone.py", "verl/server.py").replace("f(1)", "Parser()").replace("f(2)", "Parser(1)")
+    (records / "utils-moved.toml").write_text(f"{RECORD_OF_MOVE}[[edit]]{place}[[edit]]{replaced}")
+    applied = uky("apply", json=False)
+    assert (applied.code, "left out, as this tree does not have it: verl/gone.py" in applied.out) == (0, True)
+    assert "Parser(1)" in (tree / "verl/server.py").read_text()
+    assert uky("status").code == 0

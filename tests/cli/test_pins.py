@@ -249,6 +249,7 @@ PARTS = {
     "npu": 'raise ImportError("an NPU is needed")\n',
     "wrapped": 'try:\n    import vllm.gone\nexcept ImportError as e:\n    raise ImportError("no kernels") from e\n',
     "crash": "import os\nos.abort()\n",
+    "leave": "import os\nos._exit(0)\n",
     "after": "",
 }
 
@@ -275,7 +276,8 @@ def test_each_module_is_imported_untouched_and_repaired(
         "verl.parts.npu": "it refuses by itself: an NPU is needed",
     }
     failed = imports["repaired"]["failed"]
-    assert failed.keys() == {"verl.parts.wrapped", "verl.parts.crash"}
+    assert failed.keys() == {"verl.parts.wrapped", "verl.parts.crash", "verl.parts.leave"}
+    assert failed["verl.parts.leave"] == "the interpreter ended: exit code 0"
     assert "No module named 'vllm.gone'" in failed["verl.parts.wrapped"]
     assert failed["verl.parts.crash"] == "the interpreter ended: SIGABRT"
 

@@ -223,6 +223,8 @@ class Drafted:
 
     drafts: tuple[Draft, ...]
     files: Written
+    texts: Mapping[str, str]
+    """Of the files that records and drafts change, by path."""
     left: Report
 
 
@@ -258,4 +260,4 @@ def draft(
     # A repaired version test brings code to life that was guarded before: what is left is judged and not reckoned.
     texts = with_drafts((one.record for one in drafts), patched, inputs.text, inputs.word)
     left = recheck(history.project.rewritten(texts))
-    return Drafted(drafts, write_drafts(drafts, folder), left)
+    return Drafted(drafts, write_drafts(drafts, folder), texts, left)
