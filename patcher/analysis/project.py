@@ -81,6 +81,12 @@ class _Contents:
         self._root = root
         self._held: dict[str, bytes | None] = {}
         self._size = 0
+        self._folders: dict[str, bool] = {}
+
+    def has_folder(self, folder: str) -> bool:
+        if folder not in self._folders:
+            self._folders[folder] = os.path.isdir(f"{self._root}/{folder}")  # noqa: PTH112  # Asked thousands of times.
+        return self._folders[folder]
 
     def read(self, file: str) -> bytes | None:
         if file not in self._held:
@@ -330,7 +336,7 @@ class Project:
         return (
             self.content(f"{path}.py") is not None
             or self.content(f"{path}/__init__.py") is not None
-            or os.path.isdir(f"{self.root}/{path}")  # noqa: PTH112  # Asked thousands of times.
+            or self._contents.has_folder(path)
         )
 
 

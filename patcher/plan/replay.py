@@ -114,7 +114,7 @@ class Workspace:
         self._word, self._style, self._rewriting = word, style, rewriting
         self._shown = texts if shown is None else shown
         self._unused: Unused = unused or (lambda _text, _edit, _but: False)
-        self._tree_has: TreeLookup = tree_has or (lambda _name: None)
+        self._tree_has = tree_has
 
     def replay(self, record: Record, belongs: EditFilter, may_touch: frozenset[str] = frozenset()) -> Replayed:
         """Make the record's edits on the workspace, or none of them."""
@@ -189,11 +189,14 @@ class Workspace:
 
     def _absent(self, results: Iterable[EditResult]) -> dict[Edit, AbsentName]:
         """The edits that would import or use what the tree lacks, unless a record before, or this one, gives it."""
+        lookup = self._tree_has
+        if lookup is None:
+            return {}
         landed = [(one.edit, one.outcome) for one in results if isinstance(one.outcome, Rewritten)]
         made = {*self.order, *(edit.file for edit, _ in landed)}
 
         def has(name: str) -> bool | None:
-            known = self._tree_has(name)
+            known = lookup(name)
             if known is not False:
                 return known
             texts = (self.texts[file] for file in module_files(name) if file in made)

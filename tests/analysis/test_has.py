@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from patcher.analysis.symbols import Absent, Class, Function, Symbols, Unknown, full_name
+from patcher.analysis.symbols.text_index import Mention, TextIndex
 
 Make = Callable[[dict[str, str]], Symbols]
 
@@ -485,10 +487,48 @@ def test_a_module_that_only_looks_at_its_names_has_no_others(package: Make, stat
 def test_only_the_files_that_a_question_leads_to_are_read(package: Make) -> None:
     symbols = package({"a.py": "from .b import x\n", "b.py": "x = 1\n", "c.py": "x = 1\n"})
     assert symbols.has("pkg.a.x")
-    assert set(symbols.modules._trees) == {"pkg", "pkg.a", "pkg.b"}
+    assert set(symbols.modules._parsed) == {"pkg", "pkg.a", "pkg.b"}
 
 
 @pytest.mark.parametrize("symbol", ["", "a b", "pkg.f(x, y)", "pkg.f(", "pkg-x"])
 def test_what_is_no_symbol(package: Make, symbol: str) -> None:
     with pytest.raises(ValueError, match="dotted name"):
         package({}).has(symbol)
+
+
+def test_a_neighbouring_release_answers_as_if_it_were_read_by_itself(tmp_path: Path) -> None:
+    texts = {
+        "__init__.py": "from .a import *\n",
+        "a.py": "from .b import x\nfirst = 1\n\n\nclass A:\n    def set(self):\n        self.name = 1\n",
+        "b.py": "x = 1\n\n\ndef f(layer):\n    layer.mark = x\n",
+    }
+    changed = {**texts, "b.py": "y = 1\n", "c.py": "x = 1\nname = 2\n\n\nclass C:\n    name: int = 3\n"}
+    releases = []
+    for number, files in enumerate((texts, changed, texts)):
+        for file, text in files.items():
+            place = tmp_path / str(number) / "pkg" / file
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(text)
+        releases.append(tmp_path / str(number) / "pkg")
+
+    def answers(symbols: Symbols) -> list[object]:
+        names = ("pkg.first", "pkg.x", "pkg.a.x", "pkg.b.y", "pkg.c.C.name", "pkg.a.A.name", "pkg.a.A.gone")
+        text = symbols.text
+        words = ("x", "name", "mark", "y", "gone")
+        return [
+            [symbols.has(name) for name in names],
+            [text.mentions(word) for word in words],
+            [[(text.before(one), text.after(one, word)) for one in text.mentions(word)] for word in words],
+            [text.setters(word) for word in words],
+            [text.definitions(word) for word in words],
+            [text.some_mention(word, _is_set_on_another) for word in words],
+        ]
+
+    earlier = None
+    for release in releases:
+        earlier = Symbols(release, earlier)
+        assert answers(earlier) == answers(Symbols(release))
+
+
+def _is_set_on_another(text: TextIndex, mention: Mention, word: str) -> bool:
+    return text.before(mention).endswith(b"layer.") and text.after(mention, word).startswith(b" =")

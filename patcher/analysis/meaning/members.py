@@ -39,7 +39,7 @@ from patcher.analysis.symbols import Absent, Class, Definition, External, Functi
 from patcher.analysis.symbols.classes import external_has, is_open, methods, own_member, set_on_self
 from patcher.analysis.symbols.definition import is_property
 from patcher.analysis.symbols.scope import Assigned, FunctionNode
-from patcher.analysis.symbols.sources import TextIndex
+from patcher.analysis.symbols.text_index import Mention, TextIndex
 
 _ONE_ELEMENT = frozenset({"get", "pop", "popleft", "setdefault"})
 _EVERY_ELEMENT = frozenset({"copy", "values"})
@@ -433,18 +433,17 @@ _ON_NO_LAYER = re.compile(rb"\bself\.$|(?:^|[^\w.])(?:torch|numpy|np|transformer
 
 def registered(text: TextIndex, name: str) -> bool:
     """Whether some code registers a parameter or buffer by that name, or sets it on another object than `self`."""
-    for mention in text.mentions(name):
-        before, after = text.before(mention).rstrip(), text.after(mention, name, 20).lstrip(b"\"' ")
-        if before.endswith((b'"', b"'")):
-            bare = before.rstrip(b"\"'").rstrip()
-            if not bare and after.startswith(b","):
-                return True
-            # `self.register_buffer("name", ...)`, `replace_parameter(layer, "name", ...)`, `setattr(layer, "name",
-            # ...)`
-            if bare.endswith((b"(", b",")) and any(word in before for word in (b"regist", b"setattr", b"replace_")):
-                return True
-        # `layer.name = ...`, set on a layer from outside. `torch.Tensor.name = ...` is no such: no class that is known
-        # to lack the name inherits from another package's.
-        elif before.endswith(b".") and after[:1] == b"=" and after[1:2] != b"=" and not _ON_NO_LAYER.search(before):
-            return True
-    return False
+    return text.some_mention(name, _registers)
+
+
+def _registers(text: TextIndex, mention: Mention, name: str) -> bool:
+    before, after = text.before(mention).rstrip(), text.after(mention, name, 20).lstrip(b"\"' ")
+    if before.endswith((b'"', b"'")):
+        bare = before.rstrip(b"\"'").rstrip()
+        if not bare:
+            return after.startswith(b",")
+        # `self.register_buffer("name", ...)`, `replace_parameter(layer, "name", ...)`, `setattr(layer, "name", ...)`
+        return bare.endswith((b"(", b",")) and any(word in before for word in (b"regist", b"setattr", b"replace_"))
+    # `layer.name = ...`, set on a layer from outside. `torch.Tensor.name = ...` is no such: no class that is known
+    # to lack the name inherits from another package's.
+    return before.endswith(b".") and after[:1] == b"=" and after[1:2] != b"=" and not _ON_NO_LAYER.search(before)

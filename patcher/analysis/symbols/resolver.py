@@ -32,7 +32,8 @@ from patcher.analysis.symbols.definition import (
 from patcher.analysis.symbols.module_getattr import module_getattr_member
 from patcher.analysis.symbols.scope import Assigned, Binding, Imported, literal_table
 from patcher.analysis.symbols.signature import Signature, signature_of
-from patcher.analysis.symbols.sources import Modules, TextIndex
+from patcher.analysis.symbols.sources import Modules
+from patcher.analysis.symbols.text_index import TextIndex
 from patcher.analysis.syntax import own_nodes
 
 _OF_IMPORTS = frozenset(("__path__", "__all__", "__spec__", "__file__", "__loader__", "__package__", "__wrapped__"))
@@ -81,7 +82,7 @@ class Symbols:
 
     def __init__(self, package: Path, earlier: Symbols | None = None) -> None:
         """`earlier` are those of a neighbouring release, whose text need not be searched again where it is the same."""
-        self.modules = Modules(package)
+        self.modules: Modules = Modules(package, earlier.modules if earlier is not None else None)
         self.text: TextIndex = TextIndex(package, earlier.text if earlier is not None else None)
         self.answers = Answers()
         """What is found out about the package: what its classes bind, the variables that it reads."""

@@ -22,7 +22,7 @@ from patcher.analysis.symbols.classes import methods, own_member
 from patcher.analysis.symbols.definition import is_property, is_static
 from patcher.analysis.symbols.scope import FunctionNode
 from patcher.analysis.symbols.signature import read_parameters
-from patcher.analysis.symbols.sources import TextIndex
+from patcher.analysis.symbols.text_index import TextIndex
 from patcher.analysis.syntax import decorators
 from patcher.analysis.uses import MethodOf, Parameters, Use
 from patcher.i18n import phrase
