@@ -240,7 +240,7 @@ def _called_from(frames: Sequence[Frame]) -> Frame | None:
     return next((one for one in reversed(frames) if last and _top(one) not in ("", last)), None)
 
 
-_PLACEHOLDER = re.compile(r"^(?:\.\.\.|…)/+")
+_PLACEHOLDER = re.compile(r"^(?:\.\.\.|…|\{[^{}/]*\})/+")
 
 
 def _top(at: Frame) -> str:

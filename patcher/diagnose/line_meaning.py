@@ -51,6 +51,16 @@ def begins_anew(text: str) -> bool:
     return _BEGINS.match(text.lstrip()) is not None
 
 
+_RANK = re.compile(r" ?(?:\[[a-z_]*? ?\d+\]:|\[\d+,\d+\]<std(?:err|out)>:)")
+
+
+def is_of_another_rank(text: str, label: str) -> bool:
+    """Whether a launcher has put another rank before this line than before one that begins with `label`:
+    `[default3]:`."""
+    one, other = _RANK.match(text), _RANK.match(label)
+    return one is not None and other is not None and one[0].strip() != other[0].strip()
+
+
 # Exceptions that carry another one, which is the cause: `ray.exceptions.RayTaskError(ValueError): …`.
 _WRAPPERS = (
     *("RayTaskError", "ChildFailedError", "CalledProcessError", "ExceptionGroup", "ProcessRaisedException"),

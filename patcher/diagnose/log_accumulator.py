@@ -21,6 +21,7 @@ from patcher.diagnose.line_meaning import (
     complaints,
     ending_of,
     is_noise,
+    is_of_another_rank,
     nature,
     printed_message,
     says_absent,
@@ -305,7 +306,8 @@ class LogAccumulator:
             above = line.before(1)
             name = "AssertionError" if above and not above[0].text.startswith("E ") else ""
         else:
-            name = raised_as(said) if without_header(line.before(_CODE), line.stripped.speaker) else ""
+            above = without_header(line.before(_CODE), line.stripped.speaker, line.label.label)
+            name = raised_as(said) if above else ""
         if not name:
             return
         raised = self._add_failure(name, kind, line)
@@ -315,7 +317,7 @@ class LogAccumulator:
 
     def _add_frames(self, raised: Raised, line: MatchedLine) -> None:
         """Add the frames of a traceback without a header, or those that pytest prints around the exception."""
-        frames, raised.calls = frames_before(line.before(_CODE), line.stripped.speaker)
+        frames, raised.calls = frames_before(line.before(_CODE), line.stripped.speaker, line.label.label)
         if not frames and line.label.label.startswith("E "):
             frames = pytest_frames(line.before(_CODE), line.around(0, _CODE), raised.name)
         raised.frames = frames
@@ -408,7 +410,7 @@ def _message(line: MatchedLine) -> Iterator[str]:
     yield line.label.text.lstrip()
     for text in line.block.behind(line.begin, MESSAGE)[1:]:
         stripped = strip_prefix(text)
-        if stripped.speaker != line.stripped.speaker:
+        if stripped.speaker != line.stripped.speaker or is_of_another_rank(stripped.text, line.label.label):
             continue
         label = strip_labels(stripped.text)
         if label.level or not label.text.strip() or ALONE.match(label.text) or begins_anew(stripped.text):

@@ -15,7 +15,7 @@ from patcher.diagnose.evidence import LINE_LENGTH, Call, LogLine, Nature, Raised
 from patcher.diagnose.exception_message import raised_as
 from patcher.diagnose.line_meaning import ALONE, ENDING, announces, begins_anew, nature, was_handled
 from patcher.diagnose.log_stream import AROUND, Block, line_at
-from patcher.diagnose.python_form import in_python_form, ipython_header
+from patcher.diagnose.python_form import in_python_form, ipython_header, is_boxed_header
 from patcher.logs.labels import is_native, strip_labels
 from patcher.logs.lines import strip_prefix
 from patcher.logs.milestones import PHASES, Phase
@@ -138,7 +138,8 @@ class _TracebackReader:
         self._block, self._start, self._name, self._number = block, start, name, number
         head = line_at(block, start, block.bounds(start)[1])
         found = HEADER_PATTERN.search(head.text)
-        label = head.text[: found.start()] if found and not ipython_header(head.text) else ""
+        foreign = bool(ipython_header(head.text)) or is_boxed_header(head.text)
+        label = head.text[: found.start()] if found and not foreign else ""
         if group := _GROUP.match(label):
             label = group["margin"] + "  | " if group["margin"].strip() else label.partition("+")[0] + "| "
         self._head = head
@@ -161,6 +162,8 @@ class _TracebackReader:
         """Lines of this process since the last exception."""
         self._margin = 0
         """By how much the whole traceback is indented, as when a server prints one within a message of its own."""
+        self._unindented = False
+        """Whether the last frame has lost its indentation, as pasted text does."""
         self._named = ""
         """The exception's name, where the last header has it, as IPython's does."""
 
@@ -243,14 +246,16 @@ class _TracebackReader:
             return True
         if not text.strip():
             return True
-        if text[0] in " \t" or FRAME.match(text):  # Pasted text may have lost its indentation.
+        # Pasted text may have lost its indentation.
+        below = bool(self._frames) and self._code is None and self._unindented and self._ending(text) is None
+        if text[0] in " \t" or FRAME.match(text) or below:
             self._read.append(text[:LINE_LENGTH])
             if self._code is None and self._frames:
                 self._code = place
             if FRAME.match(text):
                 self._frames.append(place)
                 self._code = None
-                self._margin = max(_indent(text) - 2, 0)
+                self._margin, self._unindented = max(_indent(text) - 2, 0), not _indent(text)
             if not self._margin or _indent(text) != self._margin:
                 return self._count_other_line(text)
             text = text.lstrip()
