@@ -33,6 +33,7 @@ Matter = Literal[
     "claim",
     "unpacking",
     "index",
+    "place",
     "validation",
     "shape",
     "dtype",
@@ -46,6 +47,9 @@ Matter = Literal[
     "cut",
     "unpickled",
     "before",
+    "unwritten",
+    "model-type",
+    "compiled",
     "words",
 ]
 # These say by themselves which failure it is. Shapes, types and keys do so only together with the code that met them.

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from patcher.packages.agent.folders import distribution_of
 
-_FRAME = re.compile(r'File "(?P<path>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+))?')
+_FRAME = re.compile(r'File "(?P<path>[^"]+)"(?=, (?:line \d|in \S))(?:, line (?P<line>\d+))?(?:, in (?P<function>.+))?')
 _INSTALLED = re.compile(r"(?:^|/)(?:site|dist)-packages/(?:[^/]+\.egg/)?(?P<inner>.+)$")
 _HIDDEN = re.compile(
     r"^(?:\{[^{}/]*\}|<[^<>/]*>|\[[^\[\]/]*\]|\$\{?\w+\}?|\*{2,}|x{3,}|\.\.\.|\u2026)/+(?P<inner>\w.*)$", re.IGNORECASE
@@ -61,7 +61,7 @@ def frame_of(text: str) -> Frame | None:
     found = _FRAME.search(text)
     if found is None:
         return None
-    path, line = found["path"], int(found["line"])
+    path, line = found["path"], int(found["line"] or 0)
     slashed = path.replace("\\", "/") if _OF_WINDOWS.match(path) else path
     inner = _INSTALLED.search(slashed)
     if inner is not None:

@@ -88,14 +88,15 @@ def _rich_code(code: str) -> str:
     return f"    {code.replace(_RICH_SIDE, ' ').strip()}"
 
 
-def _frame(path: str, line: str, function: str | None) -> str:
-    return f'  File "{path}", line {line}, in {function or "<module>"}'
+def _frame(path: str, line: str | None, function: str | None) -> str:
+    place = f'File "{path}", line {line}' if line else f'File "{path}"'
+    return f"  {place}, in {function or '<module>'}"
 
 
 def _without_code(header: re.Match[str]) -> str:
     """The frame of a header among others below which no code is shown; "" for one of compiled code, whose caller says
     more."""
-    return "" if header["path"].endswith(_COMPILED) else _frame(header["path"], "0", header["function"])
+    return "" if header["path"].endswith(_COMPILED) else _frame(header["path"], None, header["function"])
 
 
 def in_python_form(lines: Iterable[tuple[LogLine, str]], foreign: bool = True) -> Iterator[tuple[LogLine, str]]:

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from patcher.diagnose.evidence import LINE_LENGTH, Call, LogLine, Nature, Raised
-from patcher.diagnose.exception_message import raised_as
+from patcher.diagnose.exception_message import has_words, raised_as
+from patcher.diagnose.failed_code import literal_raised
 from patcher.diagnose.line_meaning import ALONE, ENDING, announces, begins_anew, nature, was_handled
 from patcher.diagnose.log_stream import AROUND, Block, line_at
 from patcher.diagnose.python_form import in_python_form, ipython_header, is_boxed_header
@@ -82,7 +83,7 @@ _FRAMES = 6
 """Frames that are kept. Set by hand: what a reader looks at, innermost last."""
 
 HEADER_PATTERN = re.compile(re.escape(HEADER), re.IGNORECASE)
-FRAME = re.compile(r'\s*File "(?P<path>[^"]+)", line \d+(?:, in (?P<function>.+))?')
+FRAME = re.compile(r'\s*File "(?P<path>[^"]+)"(?=, (?:line \d|in \S))(?:, line \d+)?(?:, in (?P<function>.+))?')
 # `During handling of the above exception` mostly leads nearer to the root: `except: raise ValueError(…)`. Not so for an
 # exception within `close()` or `__exit__`, which only failed to clean up.
 _TIDYING = re.compile(r", in (?:_*(?:clean_?up|close|shutdown|destroy|tear_?down|release|stop)\w*|__a?exit__|__del__)$")
@@ -172,7 +173,9 @@ class _TracebackReader:
             if not self._take(place, text):
                 break
         if self._named and self._frames:  # Cut off before the exception's own line.
-            self._add_link(self._named, self._code or self._frames[-1], "exception", f"{self._named}: ")
+            calls = calls_of(self._read)
+            said = literal_raised(calls[-1].code) if calls else ""
+            self._add_link(self._named, self._code or self._frames[-1], "exception", f"{self._named}: {said}")
 
     def chain(self) -> Chain:
         links = self._links
@@ -341,7 +344,21 @@ def _is_consequence(one: _Link, other: _Link) -> bool:
     if one.raised.nature == "wrapper":
         return True
     tidying = any(_TIDYING.search(place.text) for place in other.raised.frames[-2:])
-    return one.then == "handling" and not tidying
+    return one.then == "handling" and not tidying and not _hides(other.raised, one.raised)
+
+
+_LOOKUPS = ("KeyError", "IndexError", "AttributeError", "LookupError", "StopIteration", "ModuleNotFoundError", "Empty")
+"""Exceptions that code expects, so that what it raises for them says more."""
+
+
+def _hides(other: Raised, one: Raised) -> bool:
+    """Whether an exception with a fixed text, `except: raise ImportError("please install x")`, was raised for any other
+    that came, whose own words tell what is wrong."""
+    if one.nature != "exception" or one.name.rpartition(".")[2] in _LOOKUPS or not other.calls:
+        return False
+    text = literal_raised(other.calls[-1].code)
+    said = one.message[0].partition(":")[2] if one.message else ""
+    return bool(text) and has_words(said)
 
 
 def label_pattern(label: str) -> re.Pattern[str]:

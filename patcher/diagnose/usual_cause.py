@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from patcher.diagnose.code_sentences import are_of_tokens, has_empty, unpacked_of
 from patcher.diagnose.evidence import Call
 from patcher.diagnose.exception_message import MessageParts, is_of_two_releases, is_plain_for_own
-from patcher.diagnose.frame import Frame
-from patcher.diagnose.parties import Given, asked_party, party
+from patcher.diagnose.frame import Frame, frame_of
+from patcher.diagnose.parties import Given, asked_party, asks_itself, frame_above, is_getter, party
 from patcher.i18n import Phrase, phrase
 
 _ROTARY = re.compile(r", in apply_\w*rotary_pos_emb\w*$")
@@ -46,6 +46,23 @@ def usual_cause(parts: MessageParts, at: Frame | None, calls: Sequence[Call], gi
             "the caller is written for another release, or passes a wrong value"
         )
         return phrase(text, package=party(at), kind=parts.symbol, name=parts.names[0]) if party(at) else None
+    if parts.matter == "unwritten":
+        return _of_unwritten(parts, at, calls)
+    if parts.matter == "model-type":
+        return phrase(
+            "the model is newer than the installed transformers: install a newer one; a model with code of its own also "
+            "needs trust_remote_code"
+        )
+    if parts.matter == "compiled" and party(at):
+        text = (
+            "the compiled part and the Python part of {package} are of different builds, or it has nothing for this "
+            "type, shape or GPU: install it again, made for this torch, or another release"
+        )
+        return phrase(text, package=party(at))
+    if parts.matter == "claim":
+        return _of_claim(parts, at, calls)
+    if parts.matter == "missing-attribute" and (found := _of_object(parts, at, calls)) is not None:
+        return found
     if not is_of_two_releases(parts):
         return None
     asker, asked = party(at), asked_party(parts, calls)
@@ -53,7 +70,7 @@ def usual_cause(parts: MessageParts, at: Frame | None, calls: Sequence[Call], gi
         if parts.matter == "missing-attribute":
             text = (
                 "both sides are of {package}: the object is not set up as this code expects, or this release has a "
-                "mistake"
+                "mistake, which another release may not have"
             )
             return phrase(text, package=asked)
         text = "both sides are of {package}: this release has a mistake, or files of two releases are mixed"
@@ -61,3 +78,84 @@ def usual_cause(parts: MessageParts, at: Frame | None, calls: Sequence[Call], gi
     if asked:
         return phrase("the code that asks and the installed {package} are of releases that do not fit", package=asked)
     return phrase("the code that asks and what it asks are of releases that do not fit together")
+
+
+def _of_unwritten(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:
+    """Why a class lacks a method that its base class only announces."""
+    base = party(frame_of(calls[-1].frame)) if calls else ""
+    if base and base == party(at):
+        text = (
+            "both sides are of {package}: a case that this release does not support, or its mistake; another release "
+            "may have {name}"
+        )
+        return phrase(text, package=base, name=parts.names[0])
+    return None
+
+
+_OF_CALLER = re.compile(
+    r"conf|cfg|arg|param|option|setting|size|num|count|batch|world|rank|shape|dim|dtype|device|cuda|len_|max|min|path"
+    r"|file|isinstance|version|%|\bin\b|\.ndim|is_available",
+    re.IGNORECASE,
+)
+"""What an assertion is about that checks what it is given, and so may fail for settings and data."""
+
+
+def _of_claim(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:
+    """What an assertion without a message within an installed package, which that package itself has called, is about.
+    """
+    above = frame_above(calls)
+    name = party(at)
+    if parts.found or not name or above is None or party(above) != name or name == "verl":
+        return None
+    if _OF_CALLER.search(" ".join(parts.names)):
+        return None
+    text = "an internal error of {package} at this release: both the assertion and what calls it are its own"
+    return phrase(text, package=name)
+
+
+_WRAPS = frozenset(
+    (
+        *("DistributedDataParallel", "DataParallel", "FullyShardedDataParallel", "OptimizedModule", "DeepSpeedEngine"),
+        *("DeepSpeedDataLoader", "DataLoaderShard", "DataLoaderDispatcher", "AcceleratedOptimizer"),
+        *("AcceleratedScheduler", "PeftModel", "PeftModelForCausalLM", "PipelineEngine", "DeepSpeedZeroOptimizer"),
+        *("DeepSpeedZeroOptimizer_Stage3", "Float16Module"),
+    )
+)
+"""Classes that hold another object, and do not have all of its attributes."""
+_BY_DICT = re.compile(r"return self\.\w+\[\w+\]|self\.__dict__\[|^\s*raise KeyError\(")
+
+
+def _of_object(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:
+    """Why an object lacks an attribute, where it is not the releases of two packages."""
+    name, kind = (parts.names[0] if parts.names else ""), parts.symbol
+    last = calls[-1] if calls else None
+    if not kind or (last is not None and is_getter(last) and _BY_DICT.search(last.code)):
+        text = "the object keeps its attributes in a dict, and nothing has put {name} there, as code before it should"
+        return phrase(text, name=name)
+    if kind == "Namespace":
+        return phrase(
+            "the program that was started does not define this option: it and the code that reads the option are of "
+            "different releases, or that way to start it does not support it"
+        )
+    if kind in _WRAPS:
+        text = (
+            "a {kind} holds another object and does not have all of its attributes: ask that object for {name}, or the "
+            "releases do not fit"
+        )
+        return phrase(text, kind=kind, name=name)
+    if kind.endswith("Linear") and name == "weight":
+        return phrase(
+            "a layer of a quantized model has qweight or the like in place of weight: this code does not take such a model"
+        )
+    if asks_itself(name, calls) and kind != "type":
+        if party(at):
+            text = (
+                "the object asks itself for it: this release of {package} has a mistake, or a class that inherits from "
+                "it was made for another release"
+            )
+            return phrase(text, package=party(at))
+        return phrase(
+            "the object asks itself for it: nothing has set it, or a base class from a package has it in other releases "
+            "only"
+        )
+    return None

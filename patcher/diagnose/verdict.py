@@ -23,6 +23,7 @@ from patcher.diagnose.line_meaning import (
     is_crash,
     is_native_error,
     is_noise,
+    is_of_another_rank,
     is_passed_on,
     native_cause,
     native_reason,
@@ -190,10 +191,13 @@ def _stalls(
     return signs
 
 
-def _calls_behind(evidence: Evidence) -> Sequence[Call]:
-    """The frames of the traceback in which the log ends, where nothing tells its exception."""
+def _calls_behind(evidence: Evidence, place: LogLine) -> Sequence[Call]:
+    """The frames of the traceback in which the log ends, where nothing tells its exception, and where it may be that of
+    `place`."""
     one = evidence.unfinished
-    return one.calls if one is not None and not one.name and not one.message else ()
+    if one is None or one.name or one.message or is_of_another_rank(place.text, evidence.last[-1].text):
+        return ()
+    return one.calls
 
 
 def _findings(found: Sequence[Candidate], context: FixContext, evidence: Evidence) -> list[Finding]:
@@ -201,7 +205,7 @@ def _findings(found: Sequence[Candidate], context: FixContext, evidence: Evidenc
     if not found:
         return []
     rest = sorted((one for one in found[1:] if one.symptom is not None), key=lambda one: one.place.offset)
-    root = _finding_of_candidate(found[0], "root", context, _calls_behind(evidence))
+    root = _finding_of_candidate(found[0], "root", context, _calls_behind(evidence, found[0].place))
     return [
         replace(root, explanation=_with_neighbours(root, found[0], evidence)),
         *(_finding_of_candidate(one, "cascade", context) for one in rest),
