@@ -429,7 +429,9 @@ ORIGINS: Mapping[str, tuple[str, ...]] = {
         *("swift/trainers", "swift/llm", "openrlhf", "torchtitan", "torchtune", "levanter", "pretrain_gpt"),
         *("megatron/training", "deepspeed/runtime", "deepspeed/launcher", "pytorch_lightning", "lightning/pytorch"),
         *("/slime/", "skyrl", "/areal/", "open_instruct", "open-instruct", "roll/pipeline", "llama_recipes"),
-        *("accelerate/commands/launch", "***** running training *****"),
+        *("accelerate/commands/launch", "***** running training *****", "h2o llm studio", "instructlab", "nanotron"),
+        *("mmengine", "xtuner", "colossalai", "open_r1", "open-r1", "vlm_r1", "vlm-r1", "gpt-neox", "litgpt"),
+        *("consumed samples:", "llm-foundry", "llmfoundry", "fairseq"),
     ),
 }
 """Words by which a log shows whose trainer wrote it."""

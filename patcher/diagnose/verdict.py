@@ -59,7 +59,8 @@ def diagnosis_of(
         silent: whether the log is known to have stopped growing for longer than the phase may take; None where that is
             not known.
     """
-    context = replace(context, foreign="other" in evidence.origins and "verl" not in evidence.origins)
+    other = "other" in evidence.origins and "verl" not in evidence.origins
+    context = replace(context, foreign=other, unsigned=not evidence.origins)
     evidence = replace(evidence, hits=without_installs(evidence.hits, evidence))
     hits = [
         hit
