@@ -28,6 +28,7 @@ from patcher.diagnose.line_meaning import (
     native_cause,
     native_reason,
 )
+from patcher.diagnose.matched_line import YEAR
 from patcher.diagnose.own_module import (
     EVERYWHERE,
     OWN_MODULE,
@@ -38,7 +39,7 @@ from patcher.diagnose.own_module import (
 )
 from patcher.diagnose.root_cause import Candidate, candidate_of_exception, candidates, is_at_end, may_have_ended_run
 from patcher.i18n import phrase
-from patcher.logs.labels import strip_labels
+from patcher.logs.labels import strip_labels, time_of
 from patcher.logs.milestones import PHASES, Phase
 
 _COMPLAINT = 4
@@ -182,6 +183,8 @@ def _stalls(
         wait = None  # verl prints `step:20 - …` after the checkpoint of step 20 is written, so that wait is over.
     if wait is not None and silent is None and wait.symptom.phase == ("rollout",):
         wait = wait if evidence.lines >= _PIECE or not _MOVES.search(wait.last.text) else None
+    if wait is not None and silent is None and _is_cut_in_flow(wait.last, evidence):
+        wait = None
     if wait is not None and wait.symptom.id not in {one.symptom.id for one in signs if one.symptom is not None}:
         phase = evidence.phase or (wait.symptom.phase[0] if wait.symptom.phase else None)
         signs.append(
@@ -190,6 +193,24 @@ def _stalls(
             )
         )
     return signs
+
+
+_TIMED, _FLOW = 4, 15.0
+"""Lines with a time, the last one among them, that show how fast a log flows; and seconds between the last two of them
+within which it did not stand still. Set by hand: an engine prints its start-up lines every few seconds."""
+_DIGITS = re.compile(r"\d+")
+
+
+def _is_cut_in_flow(last: LogLine, evidence: Evidence) -> bool:
+    """Whether a short piece of an engine's log ends at a line that only happens to be its last: its times show no pause,
+    and it does not say the same again, as what waits does."""
+    if evidence.phase is not None or evidence.origins or evidence.lines >= _PIECE:
+        return False
+    same = [one for one in evidence.last if _DIGITS.sub("0", one.text) == _DIGITS.sub("0", last.text)]
+    times = [at for one in evidence.last if (at := time_of(one.text, YEAR)) is not None]
+    if len(same) > 1 or len(times) < _TIMED or time_of(last.text, YEAR) is None:
+        return False
+    return 0 <= times[-1] - times[-2] <= _FLOW
 
 
 def _calls_behind(evidence: Evidence, place: LogLine) -> Sequence[Call]:
