@@ -203,17 +203,21 @@ def _caller(
     """The innermost frame of another package above `at`, with its code, where neither the sentence nor `own` names
     it."""
     if parts.matter == "words" and is_of_getter(calls):
-        asker = frame_above(calls)
-        code = calls[-2].code.strip().partition("\n")[0] if asker is not None else ""
-        return (asker, code) if asker is not None and asker != own else (None, "")
+        return _above(calls, own)
     if parts.matter == "none" and re.fullmatch(r"[a-z_]\w*", parts.symbol) and at is not None and not party(at):
         # It may be an argument of the function that failed.
-        asker = frame_above(calls)
-        code = calls[-2].code.strip().partition("\n")[0] if asker is not None else ""
-        return (asker, code) if asker is not None and asker != own else (None, "")
+        asker, code = _above(calls, own)
+        return (asker, code) if asker is not None and asker.path != at.path else (None, "")
     forwards = parts.matter == "unexpected-argument" and bool(calls) and mapping_with(calls[-1].code, parts.names[0])
     found = caller_of(at, calls) if forwards or parts.matter in _CALLED else None
     return found if found is not None and found[0] not in (own, at) else (None, "")
+
+
+def _above(calls: Sequence[Call], own: Frame | None) -> tuple[Frame | None, str]:
+    """The frame that has called the innermost one, with its code, where it is not told already."""
+    asker = frame_above(calls)
+    code = next((one.code for one in reversed(calls[:-1]) if frame_of(one.frame) == asker), "")
+    return (asker, code.strip().partition("\n")[0]) if asker is not None and asker != own else (None, "")
 
 
 def _claim_sentence(parts: MessageParts, who: Phrase, frames: Sequence[Frame]) -> Phrase | None:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import ast
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from patcher.diagnose.evidence import Call
 from patcher.diagnose.exception_message import UNREADABLE_CODE
 
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
@@ -66,6 +67,12 @@ def mapping_with(code: str, name: str) -> str:
         return ""
     found = [keyword.value for call in calls for keyword in call.keywords if keyword.arg is None]
     return ast.unparse(found[0]) if len(found) == 1 else ""
+
+
+def is_written(names: Sequence[str], calls: Sequence[Call]) -> bool:
+    """Whether the innermost line of code itself writes one of these keywords."""
+    code = calls[-1].code if calls else ""
+    return any(re.search(rf"\b{re.escape(name)}\s*=", code) for name in names)
 
 
 def arguments_of(code: str) -> list[str]:

@@ -189,6 +189,18 @@ def frame_above(calls: Sequence[Call]) -> Frame | None:
     return None
 
 
+def outside_of(name: str, calls: Sequence[Call]) -> Frame | None:
+    """The innermost frame that is not of this distribution, nor of Python or of what only passes a call on; None where
+    there is none."""
+    for one in reversed(calls[:-1]):
+        frame = frame_of(one.frame)
+        if frame is None or HANDS_ON.search(one.frame) or _MACHINERY.match(frame.path):
+            continue
+        if party(frame) != name and not (frame.installed and not frame.package):
+            return frame
+    return None
+
+
 _MACHINERY = re.compile(r"^(?:torch/(?:nn/modules/module|utils/_contextlib|_dynamo/\S+|autograd/\S+)\.py)$")
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from patcher.diagnose.code_message import is_of_getter
 from patcher.diagnose.code_sentences import are_of_tokens, has_empty, unpacked_of
 from patcher.diagnose.evidence import Call
 from patcher.diagnose.exception_message import MessageParts, is_of_two_releases, is_plain_for_own
+from patcher.diagnose.failed_code import is_written
 from patcher.diagnose.frame import Frame, frame_of
-from patcher.diagnose.parties import Given, asked_party, asks_itself, frame_above, is_getter, party
+from patcher.diagnose.parties import Given, asked_party, asks_itself, frame_above, is_getter, outside_of, party
 from patcher.i18n import Phrase, phrase
 
 _ROTARY = re.compile(r", in apply_\w*rotary_pos_emb\w*$")
@@ -61,6 +63,8 @@ def usual_cause(parts: MessageParts, at: Frame | None, calls: Sequence[Call], gi
         return phrase(text, package=party(at))
     if parts.matter == "claim":
         return _of_claim(parts, at, calls)
+    if parts.matter == "words":
+        return _of_words(parts, at, calls)
     if parts.matter == "missing-attribute" and (found := _of_object(parts, at, calls)) is not None:
         return found
     if not is_of_two_releases(parts):
@@ -73,6 +77,13 @@ def usual_cause(parts: MessageParts, at: Frame | None, calls: Sequence[Call], gi
                 "mistake, which another release may not have"
             )
             return phrase(text, package=asked)
+        outer = outside_of(asked, calls)
+        if outer is not None and parts.matter == "unexpected-argument" and not is_written(parts.names, calls):
+            text = (
+                "where {package} only hands on what {place} gives it, that is written for another release of {package}; "
+                "else this release has a mistake, or files of two releases are mixed"
+            )
+            return phrase(text, package=asked, place=outer.shown)
         text = "both sides are of {package}: this release has a mistake, or files of two releases are mixed"
         return phrase(text, package=asked)
     if asked:
@@ -89,6 +100,32 @@ def _of_unwritten(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) 
             "may have {name}"
         )
         return phrase(text, package=base, name=parts.names[0])
+    return None
+
+
+_INSTALLS = re.compile(r"\binstall(?:ing)?[ -](?:the )?(?:latest )?[`'\"]?(?P<name>[A-Za-z][\w.-]*)", re.IGNORECASE)
+
+
+def _of_words(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:
+    """What is behind a message that leads astray: one that tells to install what is running, and the refusal of a
+    function that only looks something up for its own package."""
+    frames = [frame for one in calls if (frame := frame_of(one.frame)) is not None and frame != at]
+    for found in _INSTALLS.finditer(parts.found):
+        name = found["name"].rstrip(".").lower().replace("_", "-")
+        asker = next((one for one in reversed(frames) if one.installed and party(one) == name != party(at)), None)
+        if asker is not None:
+            text = (
+                "{name} is installed and has called {package} itself ({place}): the releases of the two do not fit, so "
+                "update both together"
+            )
+            return phrase(text, name=name, package=party(at) or "it", place=asker.shown)
+    above = frame_above(calls)
+    if is_of_getter(calls) and above is not None and party(at) and party(above) == party(at) != "verl":
+        text = (
+            "{package} itself asks for it, at {place}: where your settings leave it out on purpose, this release does "
+            "not support that there"
+        )
+        return phrase(text, package=party(at), place=above.shown)
     return None
 
 
