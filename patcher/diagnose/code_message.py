@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from patcher.diagnose.evidence import Call
 from patcher.diagnose.exception_message import MessageParts, has_words
 from patcher.diagnose.failed_code import called_in, constructed_in, statement_of, taken_from
+from patcher.diagnose.frame import frame_of
+from patcher.diagnose.parties import HANDS_ON
 
 _OUT_OF_RANGE = re.compile(r"IndexError:(?: (?:list|tuple|string|deque) index out of range)?$|IndexError$")
 _OF_CPP = re.compile(
@@ -44,14 +46,34 @@ def parse_by_code(line: str, calls: Sequence[Call]) -> MessageParts | None:
     if _OUT_OF_RANGE.match(line):
         what, place = taken_from(last.code, last.marks)
         return MessageParts("place", names=(what,), found=place) if what else None
+    if _OUT_OF_MEMORY.match(line):
+        return _allocation(calls)
     key = _KEY.search(line)
     if key is None or has_words(key["name"]):
         return None
     if _GETS.search(last.frame):
         # A class that keeps its attributes in a dict. It makes an AttributeError of this.
         return MessageParts("missing-attribute", names=(key["name"],))
+    if any("environ[" in one.code for one in calls[-_NEAR:]) and re.fullmatch(r"[A-Z][A-Z0-9_]*", key["name"]):
+        return MessageParts("environment", names=(key["name"],))
     if any("CONFIG_MAPPING[" in one.code and "configuration_auto.py" in one.frame for one in calls[-_NEAR:]):
         return MessageParts("model-type", names=(key["name"],))
+    return None
+
+
+_OUT_OF_MEMORY = re.compile(r"(?:torch\.(?:cuda\.)?)?OutOfMemoryError: |RuntimeError: (?:CUDA|HIP|NPU) out of memory")
+_NOT_ASKING = re.compile(r"/(?:torch|triton|functorch)/|^<|/lib/python3[\d.]*/(?!site-packages|dist-packages)")
+_LONGEST = 100
+"""Characters of a line of code that is quoted. Set by hand."""
+
+
+def _allocation(calls: Sequence[Call]) -> MessageParts | None:
+    """Whose memory did not fit: the innermost frame outside of torch, with its code."""
+    for one in reversed(calls):
+        frame = frame_of(one.frame)
+        code = one.code.strip().partition("\n")[0]
+        if frame is not None and code and not _NOT_ASKING.search(f"/{frame.path}") and not HANDS_ON.search(one.frame):
+            return MessageParts("allocation", symbol=frame.shown, found=code[:_LONGEST])
     return None
 
 

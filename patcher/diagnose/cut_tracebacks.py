@@ -17,7 +17,6 @@ from patcher.diagnose.python_form import in_python_form, is_foreign_frame
 from patcher.diagnose.tracebacks import FRAME, HEADER_PATTERN, TIME, calls_of, is_telling, label_pattern, telling_frames
 from patcher.logs.labels import strip_labels
 
-
 _PASTED = 3
 """Lines of code below a frame where pasted text has lost its indentation. Set by hand: a statement of two lines, marks.
 """

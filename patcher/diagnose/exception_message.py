@@ -50,6 +50,8 @@ Matter = Literal[
     "unwritten",
     "model-type",
     "compiled",
+    "environment",
+    "allocation",
     "words",
 ]
 # These say by themselves which failure it is. Shapes, types and keys do so only together with the code that met them.
@@ -60,8 +62,9 @@ TELLING_ALONE: frozenset[Matter] = frozenset(
         *("nccl", "unpickled"),
     )
 )
-TELLING_WITH_RECORD: frozenset[Matter] = TELLING_ALONE | {"collective"}
-"""Those that add something to a record's explanation. `collective`: which ranks ran which operation."""
+TELLING_WITH_RECORD: frozenset[Matter] = TELLING_ALONE | {"collective", "allocation"}
+"""Those that add something to a record's explanation. `collective`: which ranks ran which operation; `allocation`: what
+the memory was for."""
 
 
 @dataclass(frozen=True, slots=True)

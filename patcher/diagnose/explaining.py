@@ -425,8 +425,13 @@ def _sentence(parts: MessageParts, who: Phrase, versions: Mapping[str, str]) -> 
             text = "{who} does not know the type of this model: {name}"
             return phrase(text, who=who, name=names)
         case "compiled":
-            text = "{who} calls {callee} of a compiled extension, where a lookup fails: it has nothing for what it is given"
+            text = "{who} calls {callee} of a compiled extension, where a lookup fails: it has nothing for this call"
             return phrase(text, who=who, callee=parts.symbol)
+        case "environment":
+            text = "{who} reads the environment variable {name}, which is not set"
+            return phrase(text, who=who, name=names)
+        case "allocation":
+            return phrase("the memory is asked for at {place}: {code}", place=parts.symbol, code=parts.found)
         case "validation":
             what = ".".join(filter(None, (parts.symbol, names)))
             return phrase("{who}: {what} is refused: {words}", who=who, what=what, words=parts.found)

@@ -247,7 +247,11 @@ _ENDINGS: tuple[tuple[str, str, How], ...] = (
     ("stacktrace information", r"^\W*StackTrace Information \*\*\*", "killed"),
     ("check failure stack trace", r"^\*\*\* Check failure stack trace: \*\*\*", "killed"),
     ("panicked at", r"^thread '.*' (?:\(\d+\) )?panicked at ", "killed"),
-    (") received by pid", r"\bSignal \d+ \(SIG\w+\) received by PID|^\*\*\* SIG[A-Z]+ \(@0x\w+\) received by PID", "killed"),
+    (
+        ") received by pid",
+        r"\bSignal \d+ \(SIG\w+\) received by PID|^\*\*\* SIG[A-Z]+ \(@0x\w+\) received by PID",
+        "killed",
+    ),
     ("died with <signals.sig", r"\bdied with <Signals\.SIG", "killed"),
     ("signal", r"\b(?:terminated|killed|exited|died|crashed) (?:by|with|due to|from) signal:? ?\S", "killed"),
     (

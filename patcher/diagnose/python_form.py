@@ -146,11 +146,7 @@ def in_python_form(lines: Iterable[tuple[LogLine, str]], foreign: bool = True) -
             numbered = True
             shown = _frame(found["path"] or found["cell"], found["line"], found["function"])
             yield replace(place, text=shown), shown
-        elif (found := _CUT.match(text)) is not None:
-            numbered = False
-            shown = _frame(found["path"], found["line"], found["function"])
-            yield replace(place, text=shown), shown
-        elif (found := _OF_PYTEST.match(text)) is not None:
+        elif (found := _CUT.match(text)) is not None or (found := _OF_PYTEST.match(text)) is not None:
             numbered = False
             shown = _frame(found["path"], found["line"], found["function"])
             yield replace(place, text=shown), shown

@@ -52,8 +52,8 @@ def usual_cause(parts: MessageParts, at: Frame | None, calls: Sequence[Call], gi
         return _of_unwritten(parts, at, calls)
     if parts.matter == "model-type":
         return phrase(
-            "the model is newer than the installed transformers: install a newer one; a model with code of its own also "
-            "needs trust_remote_code"
+            "the model is newer than the installed transformers: install a newer one; a model with code of its own "
+            "also needs trust_remote_code"
         )
     if parts.matter == "compiled" and party(at):
         text = (
@@ -63,6 +63,8 @@ def usual_cause(parts: MessageParts, at: Frame | None, calls: Sequence[Call], gi
         return phrase(text, package=party(at))
     if parts.matter == "claim":
         return _of_claim(parts, at, calls)
+    if parts.matter == "environment":
+        return _of_environment(parts.names[0])
     if parts.matter == "words":
         return _of_words(parts, at, calls)
     if parts.matter == "missing-attribute" and (found := _of_object(parts, at, calls)) is not None:
@@ -80,8 +82,8 @@ def usual_cause(parts: MessageParts, at: Frame | None, calls: Sequence[Call], gi
         outer = outside_of(asked, calls)
         if outer is not None and parts.matter == "unexpected-argument" and not is_written(parts.names, calls):
             text = (
-                "where {package} only hands on what {place} gives it, that is written for another release of {package}; "
-                "else this release has a mistake, or files of two releases are mixed"
+                "where {package} only hands on what {place} gives it, that is written for another release of "
+                "{package}; else this release has a mistake, or files of two releases are mixed"
             )
             return phrase(text, package=asked, place=outer.shown)
         text = "both sides are of {package}: this release has a mistake, or files of two releases are mixed"
@@ -100,6 +102,15 @@ def _of_unwritten(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) 
             "may have {name}"
         )
         return phrase(text, package=base, name=parts.names[0])
+    return None
+
+
+def _of_environment(name: str) -> Phrase | None:
+    """Who should have set an environment variable."""
+    if name.startswith("SLURM_"):
+        return phrase("Slurm sets it for what srun starts: the run was not started by srun, or only looks like a job")
+    if name in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"):
+        return phrase("torchrun, accelerate and the like set it for what they start: the run was started without them")
     return None
 
 
@@ -138,8 +149,7 @@ _OF_CALLER = re.compile(
 
 
 def _of_claim(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:
-    """What an assertion without a message within an installed package, which that package itself has called, is about.
-    """
+    """What it means where a package breaks an assertion of its own, which has no message."""
     above = frame_above(calls)
     name = party(at)
     if parts.found or not name or above is None or party(above) != name or name == "verl":
@@ -182,7 +192,8 @@ def _of_object(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> 
         return phrase(text, kind=kind, name=name)
     if kind.endswith("Linear") and name == "weight":
         return phrase(
-            "a layer of a quantized model has qweight or the like in place of weight: this code does not take such a model"
+            "a layer of a quantized model has qweight or the like in place of weight: this code does not take such a "
+            "model"
         )
     if asks_itself(name, calls) and kind != "type":
         if party(at):
@@ -192,7 +203,7 @@ def _of_object(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> 
             )
             return phrase(text, package=party(at))
         return phrase(
-            "the object asks itself for it: nothing has set it, or a base class from a package has it in other releases "
-            "only"
+            "the object asks itself for it: nothing has set it, or a base class from a package has it in other "
+            "releases only"
         )
     return None

@@ -202,8 +202,8 @@ _DIGITS = re.compile(r"\d+")
 
 
 def _is_cut_in_flow(last: LogLine, evidence: Evidence) -> bool:
-    """Whether a short piece of an engine's log ends at a line that only happens to be its last: its times show no pause,
-    and it does not say the same again, as what waits does."""
+    """Whether a short piece of an engine's log ends at a line that only happens to be its last: its times show no
+    pause, and it does not say the same again, as what waits does."""
     if evidence.phase is not None or evidence.origins or evidence.lines >= _PIECE:
         return False
     same = [one for one in evidence.last if _DIGITS.sub("0", one.text) == _DIGITS.sub("0", last.text)]

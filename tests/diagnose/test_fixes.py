@@ -79,7 +79,11 @@ def test_the_log_of_another_trainer_gets_no_settings_of_verl() -> None:
     record = replace(asked, fixes=(keyed, said, own, newer, plain))
     assert [one.text for one in fixes_for(record, FixContext({}))] == [one.text for one in record.fixes]
     found = fixes_for(record, FixContext({}, foreign=True))
-    assert [(one.text, one.commands) for one in found] == [("Save less often", ()), ("Keep fewer", ()), (plain.text, ())]
+    assert [(one.text, one.commands) for one in found] == [
+        ("Save less often", ()),
+        ("Keep fewer", ()),
+        (plain.text, ()),
+    ]
     assert found[1].zh == "少保留"
     only = fixes_for(replace(asked, fixes=(own,)), FixContext({}, foreign=True))
     assert [one.commands for one in only] == [("trainer.save_freq=10",)]
@@ -95,12 +99,15 @@ def test_a_log_that_shows_no_trainer_is_told_which_settings_are_of_verl() -> Non
 
 
 @pytest.mark.parametrize(
-    ("sign", "text"), [("", "Save less often; in verl:"), ("VLM-R1 1.0\n", "Save less often"), ("verl/x.py\n", "Save less often")]
+    ("sign", "text"),
+    [("", "Save less often; in verl:"), ("VLM-R1 1.0\n", "Save less often"), ("verl/x.py\n", "Save less often")],
 )
 def test_what_the_log_shows_decides_how_settings_are_offered(sign: str, text: str) -> None:
     asked = symptom("asked", "it is too slow")
     keyed = replace(asked.fixes[0], text="Save less often", set={"trainer.save_freq": "10"})
-    scanned = Scanner((replace(asked, fixes=(keyed,)),)).scan([("run.log", io.BytesIO(f"{sign}it is too slow\n".encode()))])
+    scanned = Scanner((replace(asked, fixes=(keyed,)),)).scan(
+        [("run.log", io.BytesIO(f"{sign}it is too slow\n".encode()))]
+    )
     found = diagnosis_of(scanned, FixContext({})).root
     assert found is not None
     assert found.fixes[0].text == text
