@@ -75,8 +75,13 @@ def _named_as_of_verl(fix: Fix) -> Fix:
 
 
 def _without_verl(fixes: Sequence[Fix]) -> list[Fix]:
-    """The fixes without settings of verl; those that then say nothing are left out, except where all are such."""
+    """The fixes without settings of verl.
+
+    Those that say nothing but for verl are left out, except where all are such. Those whose text was written for verl's
+    settings alone come last.
+    """
     found: list[Fix] = []
+    meant: set[int] = set()
     for fix in fixes:
         if fix.setting or fix.patch or _RUNS_VERL.search(fix.run):
             continue
@@ -92,7 +97,9 @@ def _without_verl(fixes: Sequence[Fix]) -> list[Fix]:
         said = [one.text for one in found]
         if left.text not in said or left.run or left.env or left.set:
             found.append(left)
-    return found or list(fixes)
+            if left.set != fix.set and left.text == fix.text and not (left.run or left.env or left.set):
+                meant.add(id(left))
+    return sorted(found, key=lambda one: id(one) in meant) or list(fixes)
 
 
 _PLAIN = re.compile(r"[\w.+-]+")

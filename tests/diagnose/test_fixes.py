@@ -84,7 +84,7 @@ def test_the_log_of_another_trainer_gets_no_settings_of_verl() -> None:
         ("Keep fewer", ()),
         (plain.text, ()),
     ]
-    assert found[1].zh == "少保留"
+    assert found[0].zh == "少保留"
     only = fixes_for(replace(asked, fixes=(own,)), FixContext({}, foreign=True))
     assert [one.commands for one in only] == [("trainer.save_freq=10",)]
 
