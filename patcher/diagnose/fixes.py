@@ -99,7 +99,8 @@ def _without_verl(fixes: Sequence[Fix]) -> list[Fix]:
             found.append(left)
             if left.set != fix.set and left.text == fix.text and not (left.run or left.env or left.set):
                 meant.add(id(left))
-    return sorted(found, key=lambda one: id(one) in meant) or list(fixes)
+    found.sort(key=lambda one: id(one) in meant)
+    return found or list(fixes)
 
 
 _PLAIN = re.compile(r"[\w.+-]+")
