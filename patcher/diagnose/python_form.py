@@ -31,7 +31,6 @@ _RICH_EDGES = ("\u256d\u2500", "\u2570\u2500")
 _RICH_FRAME = re.compile(r"(?P<path>[^\s\"<][^\"]*?\.pyx?|<[^<>\"]+>):(?P<line>\d+) in (?P<function>\S.*)$")
 _RICH_CODE = re.compile(r"\u2771 +\d+ +\u2502(?P<code>.*)$")
 _RICH_BROKEN = re.compile(r"(?:[/~]|[A-Za-z]:\\)\S*$")
-"""The beginning of a frame's line that is broken for its length."""
 _FUNCTION = r"(?P<function><cell line: \d+>|<\w+>|[A-Za-z_][\w.<>]*)(?:\(.*\)?)?"
 _PLACED = re.compile(
     r"(?:File (?P<link>\[)?(?P<path>[^\s\"<][^\"]*?\.(?:py|pyx|pxi)|<[^<>\"]+>)|(?P<cell>Cell In ?\[\d+\]))"
@@ -112,9 +111,13 @@ def in_python_form(lines: Iterable[tuple[LogLine, str]], foreign: bool = True) -
     numbered = False
     """Whether the last frame was one of IPython, which numbered lines of code follow."""
     broken = ""
+    """The beginning of a frame's line in a box of rich that is broken for its length."""
+    boxed = False
+    """Whether the lines are those of a traceback in such a box."""
     for place, text in lines:
         if _ANY_HEADER in text:
             foreign, numbered = bool(ipython_header(text)) or is_boxed_header(text), False
+            boxed = is_boxed_header(text)
         if not foreign:
             yield place, text
             continue
@@ -127,8 +130,12 @@ def in_python_form(lines: Iterable[tuple[LogLine, str]], foreign: bool = True) -
                 shown = _rich_code(found["code"])
             elif _RICH_BROKEN.match(whole):
                 broken = whole
+            boxed = boxed or bool(shown or broken)
             if shown:
                 yield replace(place, text=shown), shown
+            elif not boxed:  # A table.
+                yield place, text
+            boxed = boxed and not text.strip().startswith(_RICH_EDGES[1])
             continue
         arrow = _ARROW.match(text) if numbered else None
         if held is not None and (arrow is not None or not _CONTEXT.match(text)):

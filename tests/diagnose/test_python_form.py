@@ -275,3 +275,13 @@ def test_the_last_header_of_a_notebook_is_the_raiser_though_its_code_is_not_show
         assert found is not None
         assert found.explanation is not None
         assert str(found.explanation.sentence).startswith(said)
+
+
+def test_a_table_in_a_box_is_no_part_of_a_traceback() -> None:
+    table = "\u256d\u2500\u2500\u2500\u256e\n\u2502 a \u2502\n\u2570\u2500\u2500\u2500\u256f\n"
+    found = diagnosed(
+        f'  File "/g/run.py", line 9, in dig\n    dig()\n{table}ValueError: the bed has no soil in it\n'
+    ).root
+    assert found is not None
+    assert found.explanation is not None
+    assert str(found.explanation.sentence).startswith("the program says")
