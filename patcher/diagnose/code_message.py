@@ -73,6 +73,8 @@ def _allocation(calls: Sequence[Call]) -> MessageParts | None:
         frame = frame_of(one.frame)
         code = one.code.strip().partition("\n")[0]
         if frame is not None and code and not _NOT_ASKING.search(f"/{frame.path}") and not HANDS_ON.search(one.frame):
+            if code.startswith("raise"):
+                return None  # The message is another one's, as of a warm-up that tells what to lower.
             return MessageParts("allocation", symbol=frame.shown, found=code[:_LONGEST])
     return None
 

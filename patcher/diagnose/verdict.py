@@ -198,13 +198,16 @@ def _stalls(
 _TIMED, _FLOW = 4, 15.0
 """Lines with a time, the last one among them, that show how fast a log flows; and seconds between the last two of them
 within which it did not stand still. Set by hand: an engine prints its start-up lines every few seconds."""
+_OF_ENGINES: frozenset[Phase] = frozenset(("config", "rollout"))
+"""Phases that the log of an inference engine alone shows too."""
 _DIGITS = re.compile(r"\d+")
 
 
 def _is_cut_in_flow(last: LogLine, evidence: Evidence) -> bool:
     """Whether a short piece of an engine's log ends at a line that only happens to be its last: its times show no
     pause, and it does not say the same again, as what waits does."""
-    if evidence.phase is not None or evidence.origins or evidence.lines >= _PIECE:
+    trains = evidence.step is not None or not set(evidence.begun) <= _OF_ENGINES
+    if trains or evidence.origins or evidence.lines >= _PIECE:
         return False
     same = [one for one in evidence.last if _DIGITS.sub("0", one.text) == _DIGITS.sub("0", last.text)]
     times = [at for one in evidence.last if (at := time_of(one.text, YEAR)) is not None]
