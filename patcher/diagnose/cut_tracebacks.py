@@ -12,18 +12,24 @@ from dataclasses import replace
 
 from patcher.diagnose.evidence import Call, LogLine, Raised
 from patcher.diagnose.failed_code import statement_of
-from patcher.diagnose.line_meaning import ALONE, begins_anew, was_handled
+from patcher.diagnose.line_meaning import ALONE, begins_anew, is_of_another_rank, was_handled
 from patcher.diagnose.python_form import in_python_form, is_foreign_frame
 from patcher.diagnose.tracebacks import FRAME, HEADER_PATTERN, TIME, calls_of, is_telling, label_pattern, telling_frames
 from patcher.logs.labels import strip_labels
 
+_PASTED = 3
+"""Lines of code below a frame where pasted text has lost its indentation. Set by hand: a statement of two lines, marks.
+"""
 
-def without_header(before: Sequence[LogLine], speaker: str) -> tuple[LogLine, ...]:
+
+def without_header(before: Sequence[LogLine], speaker: str, label: str = "") -> tuple[LogLine, ...]:
     """The frames of an exception whose traceback has no header, and the line of code below the innermost frame."""
-    return frames_before(before, speaker)[0]
+    return frames_before(before, speaker, label)[0]
 
 
-def frames_before(before: Sequence[LogLine], speaker: str) -> tuple[tuple[LogLine, ...], tuple[Call, ...]]:
+def frames_before(
+    before: Sequence[LogLine], speaker: str, label: str = ""
+) -> tuple[tuple[LogLine, ...], tuple[Call, ...]]:
     """As `without_header`, and all frames with their code; only a line of code where that is all there is.
 
     Ray prints frames below a line of its own, `ray::f() (pid=1)`, and a log may begin in the middle of a traceback.
@@ -31,6 +37,7 @@ def frames_before(before: Sequence[LogLine], speaker: str) -> tuple[tuple[LogLin
     Args:
         before: the lines before the exception's line, in order.
         speaker: the prefix of the process; lines of other processes are skipped.
+        label: what a launcher has put before the exception's line; lines of other ranks are skipped.
     """
     frames: list[LogLine] = []
     code: list[LogLine] = []
@@ -38,12 +45,24 @@ def frames_before(before: Sequence[LogLine], speaker: str) -> tuple[tuple[LogLin
     own = [
         (place, place.text if is_foreign_frame(place.text) else strip_labels(place.text).text)
         for place in before
-        if place.speaker == speaker
+        if place.speaker == speaker and not is_of_another_rank(place.text, label)
     ]
+    held: list[LogLine] = []
+    """Lines that have no indentation. They are code if a frame that has none is above them."""
     for place, text in reversed(list(in_python_form(own))):
-        if text[:1] not in (" ", "\t") and not FRAME.match(text):  # Pasted text may have lost its indentation.
-            break
         here = replace(place, text=text)
+        if text[:1] not in (" ", "\t") and not FRAME.match(text):
+            if len(held) == _PASTED or not text or ALONE.match(text) or begins_anew(text):
+                break
+            held.append(here)
+            continue
+        if held and not (FRAME.match(text) and not text[:1].isspace()):
+            break
+        for one in held:
+            read.append(f"    {one.text}")
+            if not frames:
+                code = [replace(one, text=f"    {one.text}")]
+        held = []
         read.append(text)
         if FRAME.match(text):
             frames.append(here)

@@ -75,6 +75,8 @@ def direction_at(
     found = direction_of(parts, known, moves=not symbol)
     if found is None:
         return None
+    if symbol and found.unknown and at is not None and found.distribution == distribution(at.package):
+        return None  # A package and its own class: what is usual says more than that no release tells.
     if found.removed_in and at is not None and at.installed and at.package not in ("", parts.package):
         found = replace(found, asker=distribution(at.package), asks_until=_asks_until(at, found, parts, known))
     against = refusals(folders, found.requirement, known)

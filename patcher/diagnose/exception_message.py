@@ -33,6 +33,7 @@ Matter = Literal[
     "claim",
     "unpacking",
     "index",
+    "place",
     "validation",
     "shape",
     "dtype",
@@ -46,6 +47,11 @@ Matter = Literal[
     "cut",
     "unpickled",
     "before",
+    "unwritten",
+    "model-type",
+    "compiled",
+    "environment",
+    "allocation",
     "words",
 ]
 # These say by themselves which failure it is. Shapes, types and keys do so only together with the code that met them.
@@ -56,8 +62,9 @@ TELLING_ALONE: frozenset[Matter] = frozenset(
         *("nccl", "unpickled"),
     )
 )
-TELLING_WITH_RECORD: frozenset[Matter] = TELLING_ALONE | {"collective"}
-"""Those that add something to a record's explanation. `collective`: which ranks ran which operation."""
+TELLING_WITH_RECORD: frozenset[Matter] = TELLING_ALONE | {"collective", "allocation"}
+"""Those that add something to a record's explanation. `collective`: which ranks ran which operation; `allocation`: what
+the memory was for."""
 
 
 @dataclass(frozen=True, slots=True)

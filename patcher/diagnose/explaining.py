@@ -15,6 +15,7 @@ from dataclasses import replace
 from itertools import takewhile
 from urllib.parse import quote_plus
 
+from patcher.diagnose.code_message import is_of_getter, object_in, parse_by_code, passes_on, with_class
 from patcher.diagnose.code_sentences import callee_of, code_sentence, configured_sentence, values_of
 from patcher.diagnose.diagnosis import Explanation
 from patcher.diagnose.evidence import Call, LogLine, Raised
@@ -23,20 +24,22 @@ from patcher.diagnose.exception_message import (
     Matter,
     MessageParts,
     completed,
-    has_words,
     parse_cut_import,
     parse_message,
     parse_stopped,
     wanted_type,
 )
-from patcher.diagnose.failed_code import mapping_with
+from patcher.diagnose.failed_code import mapping_with, pointed_none
 from patcher.diagnose.frame import Frame, distribution, frame_of
 from patcher.diagnose.line_meaning import begins_anew
+from patcher.diagnose.message_words import own_words, remedy_in, to_search_for
 from patcher.diagnose.own_module import unpickled_module
 from patcher.diagnose.parties import (
     HANDS_ON,
     caller_of,
+    frame_above,
     given_by_configuration,
+    party,
 )
 from patcher.diagnose.usual_cause import usual_cause
 from patcher.i18n import Phrase, phrase
@@ -87,14 +90,21 @@ def explain(
     at = _asking_frame(texts, frames)
     if parts is not None and parts.matter == "claim":
         at = frames[-1] if frames else None
+    elif parts is not None and parts.matter == "unwritten":
+        at = frame_above(calls)
     elif parts is not None and parts.matter == "none" and frames and at == frames[-1]:
-        parts = replace(parts, symbol=_asked_of(parts, code))
+        parts = replace(parts, symbol=_asked_of(parts, code, calls))
+    again = parts is not None and parts.matter != "words" and passes_on(calls)
     sentence = often = None
     if parts is not None:
         # The words of an error that a logger prints are its own, and not those of a frame.
         speaking = None if complaint and parts.matter == "words" else at
         who = _who(speaking, versions)
-        if borrowed or (raised is not None and raised.message and not raised.name and speaking is not None):
+        if again:
+            # That frame only raises again what it has caught, so another one asks.
+            inner = object_in(lines[0])
+            who, at = phrase("{who} or what it calls", who=inner or who), None
+        elif borrowed or (raised is not None and raised.message and not raised.name and speaking is not None):
             # The error is printed above a traceback that is cut off, so frames may be missing.
             who = phrase("{who} or what it calls", who=who)
         given = given_by_configuration(parts, calls)
@@ -115,7 +125,7 @@ def explain(
         lines = [said]
     own = _own_frame(frames) or _own_frame([frame for one in behind if (frame := frame_of(one.frame)) is not None])
     searched = _searched(first, code) or whole_line(lines[0], raised)
-    caller, called = _caller(parts, at, own, calls) if parts is not None else (None, "")
+    caller, called = _caller(parts, at, own, calls) if parts is not None and not again else (None, "")
     if parts is not None and parts.matter == "cut" and at is not None:
         searched = f"{parts.names[0]} {at.path.replace('/', ' ')}"
     return Explanation(
@@ -147,9 +157,10 @@ def _parts(
     first = strip_labels(lines[0]).text
     if raised is not None and (module := unpickled_module(raised)):
         return MessageParts("unpickled", names=(module,))
-    parts = parse_message(lines) or parse_cut_import(lines[0], code) or parse_stopped(first, code)
+    parts = parse_by_code(first, calls) or parse_message(lines)
+    parts = parts or parse_cut_import(lines[0], code) or parse_stopped(first, code)
     if parts is not None:
-        return parts
+        return with_class(parts, calls)
     more = [*takewhile(_is_of_message, lines[1:] if raised is not None and raised.message else ())]
     is_code = raised is not None and not raised.name and not raised.message
     if not is_code and (words := own_words([first, *more], named=not complaint)):
@@ -179,6 +190,7 @@ def _own_frame(frames: Sequence[Frame]) -> Frame | None:
     return next((one for one in reversed(frames) if not one.installed and not _NO_FILE.match(one.path)), None)
 
 
+_ITS_NAME = re.compile(r"^[\w.]+(?:: *|$)")
 _CALLED: frozenset[Matter] = frozenset(
     ("words", "key", "value", "none", "index", "validation", "shape", "dtype", "device", "type", "empty", "unpacking")
 )
@@ -190,9 +202,22 @@ def _caller(
 ) -> tuple[Frame | None, str]:
     """The innermost frame of another package above `at`, with its code, where neither the sentence nor `own` names
     it."""
+    if parts.matter == "words" and is_of_getter(calls):
+        return _above(calls, own)
+    if parts.matter == "none" and re.fullmatch(r"[a-z_]\w*", parts.symbol) and at is not None and not party(at):
+        # It may be an argument of the function that failed.
+        asker, code = _above(calls, own)
+        return (asker, code) if asker is not None and asker.path != at.path else (None, "")
     forwards = parts.matter == "unexpected-argument" and bool(calls) and mapping_with(calls[-1].code, parts.names[0])
     found = caller_of(at, calls) if forwards or parts.matter in _CALLED else None
     return found if found is not None and found[0] not in (own, at) else (None, "")
+
+
+def _above(calls: Sequence[Call], own: Frame | None) -> tuple[Frame | None, str]:
+    """The frame that has called the innermost one, with its code, where it is not told already."""
+    asker = frame_above(calls)
+    code = next((one.code for one in reversed(calls[:-1]) if frame_of(one.frame) == asker), "")
+    return (asker, code.strip().partition("\n")[0]) if asker is not None and asker != own else (None, "")
 
 
 def _claim_sentence(parts: MessageParts, who: Phrase, frames: Sequence[Frame]) -> Phrase | None:
@@ -240,7 +265,7 @@ def _called_from(frames: Sequence[Frame]) -> Frame | None:
     return next((one for one in reversed(frames) if last and _top(one) not in ("", last)), None)
 
 
-_PLACEHOLDER = re.compile(r"^(?:\.\.\.|…)/+")
+_PLACEHOLDER = re.compile(r"^(?:\.\.\.|…|\{[^{}/]*\})/+")
 
 
 def _top(at: Frame) -> str:
@@ -279,11 +304,13 @@ def _claim(code: str) -> str:
 _CHAIN = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*|\[[^][()]*\])*"
 
 
-def _asked_of(parts: MessageParts, code: str) -> str:
+def _asked_of(parts: MessageParts, code: str, calls: Sequence[Call]) -> str:
     """The expression that is None in a line of code: `self.bar` in `self.bar.update(1)`, where None has no `update`.
 
     "" where the line has several candidates.
     """
+    if calls and (pointed := pointed_none(calls[-1].code, calls[-1].marks, "".join(parts.names[:1]))):
+        return pointed
     if parts.names:
         found = re.findall(rf"(?<![\w.])({_CHAIN})\.{re.escape(parts.names[0])}\b", code)
     else:
@@ -322,6 +349,8 @@ def _sentence(parts: MessageParts, who: Phrase, versions: Mapping[str, str]) -> 
         case "missing-module":
             text = "{who} imports {module}, which {owner} does not have"
             return phrase(text, who=who, module=parts.symbol, owner=_owner(parts.package, versions))
+        case "missing-attribute" if not parts.symbol:
+            return phrase("{who} asks an object for {name}, which it does not have", who=who, name=names)
         case "missing-attribute" if wanted := wanted_type(parts):
             text = "{who} expects a {wanted}, which has {name}, and is given a value of type {kind}"
             return phrase(text, who=who, wanted=wanted, name=names, kind=parts.symbol)
@@ -387,6 +416,22 @@ def _sentence(parts: MessageParts, who: Phrase, versions: Mapping[str, str]) -> 
         case "index":
             text = "{who} asks for place {found} of dimension {name}, which has {wanted}"
             return phrase(text, who=who, found=parts.found, name=names, wanted=parts.wanted)
+        case "place":
+            text = "{who} takes place {found} of {name}, which has fewer"
+            return phrase(text, who=who, found=parts.found, name=names)
+        case "unwritten":
+            return phrase("{who} calls {name}, which the class in use does not implement", who=who, name=names)
+        case "model-type":
+            text = "{who} does not know the type of this model: {name}"
+            return phrase(text, who=who, name=names)
+        case "compiled":
+            text = "{who} calls {callee} of a compiled extension, where a lookup fails: it has nothing for this call"
+            return phrase(text, who=who, callee=parts.symbol)
+        case "environment":
+            text = "{who} reads the environment variable {name}, which is not set"
+            return phrase(text, who=who, name=names)
+        case "allocation":
+            return phrase("the memory is asked for at {place}: {code}", place=parts.symbol, code=parts.found)
         case "validation":
             what = ".".join(filter(None, (parts.symbol, names)))
             return phrase("{who}: {what} is refused: {words}", who=who, what=what, words=parts.found)
@@ -420,80 +465,3 @@ def _sentence(parts: MessageParts, who: Phrase, versions: Mapping[str, str]) -> 
             return None
         case "words":
             return phrase("{who} says: {words}", who=who, words=parts.found)
-
-
-_ADVICE = (
-    r"please (?!see|refer|report|file|open|create|check the log|note)",
-    r"try (?:to |setting|adding|running|using|reducing|increasing)",
-    r"did you mean",
-    r"you (?:can|should|need to|must|may want to)\b",
-    r"consider (?:setting|using|enabling|increasing|reducing)",
-    r"to (?:fix|resolve|avoid|work around|append to your config|use|enable|disable) ",
-    r"supported (?:versions|values|types|dtypes|models|options|backends)\b.* (?:are|is)",
-    r"must be (?:one of|in)",
-    r"(?:pip|conda|apt|apt-get) install ",
-    r"set (?!.{0,40}HYDRA_FULL_ERROR)(?:the environment variable |`?[A-Z_]{4,})",
-    r"use `[^`]+` instead",
-    r"instead use",
-    r"make sure (?:that |to )",
-    r"(?:upgrade|downgrade|install) ",
-)
-_REMEDY = re.compile(
-    rf"(?:^|(?<=[.!:;] ))[^.!\n]*?\b(?:{'|'.join(_ADVICE)}).*?(?:[.!](?=\s|$)|$)", re.IGNORECASE | re.MULTILINE
-)
-_LONGEST = 300
-"""Characters of a remedy that are quoted. Set by hand: about two lines of a terminal."""
-
-
-def remedy_in(lines: Sequence[str]) -> str:
-    """The sentence of a message that advises what to do; "" where there is none."""
-    text = "\n".join([re.sub(r"^[\w.]+(?:Error|Exception|Warning)?: ", "", lines[0]), *lines[1:]]) if lines else ""
-    found = _REMEDY.search(text)
-    return " ".join(found[0].split())[:_LONGEST] if found is not None else ""
-
-
-_NAMED = re.compile(r"^(?:[\w.]*(?:Error|Exception|Failure|Interrupt|Exit)\w*|(?:\w+\.)+[A-Z]\w*): *")
-_ITS_NAME = re.compile(r"^[\w.]+(?:: *|$)")
-_ANSWER = re.compile(r'\{.{0,80}?"message": ?"(?P<words>(?:[^"\\]|\\.)*)')
-"""The answer of a server that an exception quotes: `{"object":"error","message":"…`."""
-_MOST_WORDS = 400
-"""Characters of a message that are quoted. Set by hand."""
-
-
-def own_words(lines: Sequence[str], named: bool = True) -> str:
-    """The message itself, for one of no known form: `Numba needs NumPy 2.2 or less. Got NumPy 2.3.`
-
-    "" for one that has too few words to be understood alone.
-
-    Args:
-        named: whether it must begin with the name of an exception; the error of a logger does not.
-    """
-    first = _NAMED.sub("", lines[0]) if lines else ""
-    text = " ".join(" ".join([first, *lines[1:3]]).split())
-    if (answer := _ANSWER.match(text)) is not None:
-        text = " ".join(answer["words"].replace("\\n", " ").replace('\\"', '"').split())
-    if not has_words(text) or (named and lines and not _NAMED.match(lines[0])):
-        return ""
-    if len(text) <= _MOST_WORDS:
-        return text
-    if answer is None:
-        return f"{text[:_MOST_WORDS].rsplit(' ', 1)[0]} …"
-    # What failed is wrapped from call to call, so the cause is at the end.
-    half = _MOST_WORDS // 2
-    return f"{text[:half].rsplit(' ', 1)[0]} … {text[-half:].partition(' ')[2]}"
-
-
-_VOLATILE = (
-    (re.compile(r"\(?(?:/[\w.+@-]+){2,}\)?"), ""),
-    (re.compile(r"0x[0-9a-fA-F]+|\b[0-9a-f]{12,}\b"), ""),
-    (re.compile(r"\b(?:pid|rank|ip|port)[= ]\S+"), ""),
-    (re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b"), ""),
-)
-_MOST_SEARCHED = 160
-
-
-def to_search_for(line: str) -> str:
-    """A message without what differs from run to run: paths, addresses, process ids."""
-    for pattern, put in _VOLATILE:
-        line = pattern.sub(put, line)
-    return " ".join(line.split())[:_MOST_SEARCHED]

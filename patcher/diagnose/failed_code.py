@@ -9,8 +9,9 @@ from __future__ import annotations
 import ast
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from patcher.diagnose.evidence import Call
 from patcher.diagnose.exception_message import UNREADABLE_CODE
 
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
@@ -68,6 +69,12 @@ def mapping_with(code: str, name: str) -> str:
     return ast.unparse(found[0]) if len(found) == 1 else ""
 
 
+def is_written(names: Sequence[str], calls: Sequence[Call]) -> bool:
+    """Whether the innermost line of code itself writes one of these keywords."""
+    code = calls[-1].code if calls else ""
+    return any(re.search(rf"\b{re.escape(name)}\s*=", code) for name in names)
+
+
 def arguments_of(code: str) -> list[str]:
     """The arguments of all calls in a line of code, `model_cfg` of `build(model_cfg)`."""
     node = statement_of(code)
@@ -100,6 +107,64 @@ def unpacked(code: str) -> tuple[str, bool]:
 
 def _called(call: ast.Call) -> str:
     return ast.unparse(call.func)
+
+
+def called_in(code: str) -> str:
+    """The function that a line of code calls, the outermost of several; "" where it calls none by a name."""
+    node = statement_of(code)
+    calls = [one for one in ast.walk(node) if isinstance(one, ast.Call)] if node is not None else []
+    return _called(calls[0]) if calls and isinstance(calls[0].func, ast.Name | ast.Attribute) else ""
+
+
+def constructed_in(code: str) -> str:
+    """The only class that a line of code makes an object of, by its name; "" where that is not to be told."""
+    node = statement_of(code)
+    calls = [one for one in ast.walk(node) if isinstance(one, ast.Call)] if node is not None else []
+    names = [_called(one).rpartition(".")[2] for one in calls if isinstance(one.func, ast.Name | ast.Attribute)]
+    classes = [name for name in names if name[:1].isupper()]
+    return classes[0] if len(classes) == 1 and "super" not in names else ""
+
+
+def taken_from(code: str, marks: str) -> tuple[str, str]:
+    """The sequence and the place of the only `sequence[place]` in a line of code, or of the one that Python points at;
+    "" where that is not to be told."""
+    pointed = _pointed_at(code, marks)
+    node = pointed if pointed is not None else statement_of(code)
+    found = [
+        (ast.unparse(one.value), ast.unparse(one.slice))
+        for one in (ast.walk(node) if node is not None else ())
+        if isinstance(one, ast.Subscript) and isinstance(one.ctx, ast.Load) and not isinstance(one.slice, ast.Slice)
+    ]
+    if pointed is not None and not isinstance(pointed, ast.Subscript):
+        return "", ""
+    found = found[:1] if pointed is not None else found
+    return found[0] if len(found) == 1 and max(map(len, found[0])) <= _LONGEST else ("", "")
+
+
+def pointed_none(code: str, marks: str, name: str) -> str:
+    """The expression that is None, where Python points at what is done with it: `weight` of `weight.is_cuda`; "" where
+    it points at nothing of the kind."""
+    match _pointed_at(code, marks):
+        case ast.Attribute(value=value, attr=attr) if attr == name:
+            pass
+        case ast.Call(func=ast.Attribute(value=value, attr=attr)) if attr == name:
+            pass
+        case ast.Subscript(value=value) if not name:
+            pass
+        case ast.Call(func=value) if not name:
+            pass
+        case _:
+            return ""
+    shown = ast.unparse(value)
+    return shown if len(shown) <= _LONGEST else ""
+
+
+def literal_raised(code: str) -> str:
+    """The text of `raise ValueError("…")`, which says nothing of what was caught; "" for any other code."""
+    match statement_of(code):
+        case ast.Raise(exc=ast.Call(args=[ast.Constant(value=str(text))])):
+            return text
+    return ""
 
 
 _LONGEST = 60

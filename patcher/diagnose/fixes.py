@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from patcher.diagnose.diagnosis import Offer
 from patcher.diagnose.frame import distribution
@@ -26,13 +26,17 @@ class FixContext:
     """The tree, where the user named one."""
     foreign: bool = False
     """Whether the log is of another trainer than verl, so that settings of verl do not help."""
+    unsigned: bool = False
+    """Whether the log does not show whose trainer wrote it, so that settings of verl are named as such."""
     log: str = ""
     """The file that is diagnosed, if it is a plain file. It replaces `LOG` in commands."""
 
 
 def fixes_for(symptom: Symptom, context: FixContext, line: str = "") -> tuple[Offer, ...]:
-    """The fixes of a symptom that the versions do not exclude, in the record's order; for the log of another trainer,
-    those that only verl understands come last.
+    """The fixes of a symptom that the versions do not exclude, in the record's order.
+
+    For the log of another trainer they are without the settings of verl, and what only verl understands comes last,
+    where there is nothing else.
 
     Args:
         line: the line of the log that the symptom matched, for commands with a word of it: `pip install PACKAGE`.
@@ -40,17 +44,63 @@ def fixes_for(symptom: Symptom, context: FixContext, line: str = "") -> tuple[Of
     words = _words(symptom, line)
     allowed = [fix for fix in symptom.fixes if versions_allow(fix.when, context.versions)]
     if context.foreign:
-        allowed.sort(key=_is_of_verl)
+        allowed = _without_verl(allowed)
+    elif context.unsigned:
+        allowed = [_named_as_of_verl(fix) if _keys_of_verl(fix) else fix for fix in allowed]
     return tuple(_prepare_fix(fix, context, words) for fix in allowed)
 
 
-def _is_of_verl(fix: Fix) -> bool:
-    """Whether a fix is only settings or edits of verl, or a command of it. One that says which part of it is for verl
-    says more than that."""
+_KEY = re.compile(
+    r"[+~]*(?:actor_rollout_ref|trainer|data|algorithm|reward|reward_model|critic|ray_kwargs|ray_init|global_profiler"
+    r"|custom_reward_function|transfer_queue)(?:\.|$)"
+)
+"""A key of verl's configuration."""
+_IN_VERL = re.compile(r"[;,]? in verl\b[^;]*:$| \(in verl by the key below\)$")
+_IN_VERL_ZH = re.compile(r"[；，]? ?verl 中[^；]*：$|（verl 用下面的键）$")
+"""What introduces the settings of verl below a text."""
+
+
+_RUNS_VERL = re.compile(r"verl\.trainer|install .*\bverl\b(?!/)")
+
+
+def _keys_of_verl(fix: Fix) -> bool:
+    return any(_KEY.match(key) for key in fix.set)
+
+
+def _named_as_of_verl(fix: Fix) -> Fix:
+    """The fix, whose text says that the settings below it are verl's."""
     if re.search(r"\bverl\b", fix.text):
-        return False
-    settings = bool(fix.set or fix.setting or fix.patch) and not (fix.run or fix.env)
-    return settings or "verl.trainer" in fix.run
+        return fix
+    return replace(fix, text=f"{fix.text.rstrip('.:')}; in verl:", zh=f"{fix.zh.rstrip('。：')}；verl 中：")
+
+
+def _without_verl(fixes: Sequence[Fix]) -> list[Fix]:
+    """The fixes without settings of verl.
+
+    Those that say nothing but for verl are left out, except where all are such. Those whose text was written for verl's
+    settings alone come last.
+    """
+    found: list[Fix] = []
+    meant: set[int] = set()
+    for fix in fixes:
+        if fix.setting or fix.patch or _RUNS_VERL.search(fix.run):
+            continue
+        left = replace(
+            fix,
+            text=_IN_VERL.sub("", fix.text),
+            zh=_IN_VERL_ZH.sub("", fix.zh),
+            set={key: value for key, value in fix.set.items() if not _KEY.match(key)},
+            when={name: specifier for name, specifier in fix.when.items() if name != "verl"},
+        )
+        if re.search(r"\bverl\b", left.text) and (left.set != fix.set or left.when != fix.when):
+            continue
+        said = [one.text for one in found]
+        if left.text not in said or left.run or left.env or left.set:
+            found.append(left)
+            if left.set != fix.set and left.text == fix.text and not (left.run or left.env or left.set):
+                meant.add(id(left))
+    found.sort(key=lambda one: id(one) in meant)
+    return found or list(fixes)
 
 
 _PLAIN = re.compile(r"[\w.+-]+")

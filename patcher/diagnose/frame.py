@@ -11,8 +11,13 @@ from dataclasses import dataclass
 
 from patcher.packages.agent.folders import distribution_of
 
-_FRAME = re.compile(r'File "(?P<path>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+))?')
+_FRAME = re.compile(r'File "(?P<path>[^"]+)"(?=, (?:line \d|in \S))(?:, line (?P<line>\d+))?(?:, in (?P<function>.+))?')
 _INSTALLED = re.compile(r"(?:^|/)(?:site|dist)-packages/(?:[^/]+\.egg/)?(?P<inner>.+)$")
+_HIDDEN = re.compile(
+    r"^(?:\{[^{}/]*\}|<[^<>/]*>|\[[^\[\]/]*\]|\$\{?\w+\}?|\*{2,}|x{3,}|\.\.\.|\u2026)/+(?P<inner>\w.*)$", re.IGNORECASE
+)
+_OF_PACKAGES = re.compile(r"lib|site|pack|env|conda|python", re.IGNORECASE)
+"""What somebody calls the folder of installed packages who has hidden where it is: `{path_to_the_library}/`."""
 _OF_PYTHON = re.compile(
     r"/lib/python\d[\d.]*/|^<frozen |^<string>$|^[A-Za-z]:/.*(?:python[\d.]*|conda\d?|/envs/[^/]+)/lib/", re.IGNORECASE
 )
@@ -35,7 +40,10 @@ _DISTRIBUTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A place in code. `package`: the top-level module of an installed package, `verl` for a verl tree, else ""."""
+    """A place in code. `package`: the top-level module of an installed package, `verl` for a verl tree, else "".
+
+    `line` is 0 where it is not known.
+    """
 
     path: str
     line: int
@@ -44,7 +52,7 @@ class Frame:
 
     @property
     def shown(self) -> str:
-        return f"{self.path}:{self.line}"
+        return f"{self.path}:{self.line}" if self.line else self.path
 
 
 def frame_of(text: str) -> Frame | None:
@@ -53,11 +61,14 @@ def frame_of(text: str) -> Frame | None:
     found = _FRAME.search(text)
     if found is None:
         return None
-    path, line = found["path"], int(found["line"])
+    path, line = found["path"], int(found["line"] or 0)
     slashed = path.replace("\\", "/") if _OF_WINDOWS.match(path) else path
     inner = _INSTALLED.search(slashed)
     if inner is not None:
         return Frame(inner["inner"], line, inner["inner"].split("/")[0].removesuffix(".py"), True)
+    hidden = _HIDDEN.match(slashed)
+    if hidden is not None and "/" in hidden["inner"] and _OF_PACKAGES.search(slashed[: hidden.start("inner")]):
+        return Frame(hidden["inner"], line, hidden["inner"].split("/")[0], True)
     if _OF_PYTHON.search(slashed):
         return Frame(path, line, "", True)
     at = path.rfind("/verl/")

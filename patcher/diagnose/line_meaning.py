@@ -6,12 +6,14 @@ function for a line that holds one of them. For the error of a line near the end
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from patcher.diagnose.evidence import LogLine, Nature
-from patcher.diagnose.exception_message import MESSAGE_WORDS
+from patcher.diagnose.exception_message import MESSAGE_WORDS, UNREADABLE_CODE
 from patcher.logs.labels import strip_labels
 from patcher.records.rules import DISTRIBUTIONS
 
@@ -49,6 +51,16 @@ _BEGINS = re.compile(
 def begins_anew(text: str) -> bool:
     """Whether a line below a message does not belong to it. The line comes without labels."""
     return _BEGINS.match(text.lstrip()) is not None
+
+
+_RANK = re.compile(r" ?(?:\[[a-z_]*? ?\d+\]:|\[\d+,\d+\]<std(?:err|out)>:)")
+
+
+def is_of_another_rank(text: str, label: str) -> bool:
+    """Whether a launcher has put another rank before this line than before one that begins with `label`:
+    `[default3]:`."""
+    one, other = _RANK.match(text), _RANK.match(label)
+    return one is not None and other is not None and one[0].strip() != other[0].strip()
 
 
 # Exceptions that carry another one, which is the cause: `ray.exceptions.RayTaskError(ValueError): …`.
@@ -141,12 +153,41 @@ def was_handled(level: str, before: str, before_level: str) -> bool:
     return before_level in ("DEBUG", "INFO", "WARNING") and _SOFT.search(before) is not None
 
 
+_TASK = re.compile(
+    r"future: <Task finished .*?\bcoro=<(?P<function>[\w.<>]+)\(\).*? defined at (?P<path>[^\s>]+):(?P<line>\d+)>"
+    r".*? exception=(?P<name>[A-Za-z_][\w.]*)\((?P<message>.*)\)>"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFailure:
+    """The exception of a task of asyncio that nobody has asked for, and the function that ran."""
+
+    name: str
+    message: str
+    frame: str
+    """The function as a frame of a traceback; its line is where the function begins."""
+
+
+def task_failure(text: str) -> TaskFailure | None:
+    """What asyncio says of a task below `Task exception was never retrieved`; None for any other line."""
+    found = _TASK.search(text)
+    if found is None:
+        return None
+    try:
+        said = ast.literal_eval(found["message"]) if found["message"] else ""
+    except UNREADABLE_CODE:
+        said = found["message"]
+    frame = f'  File "{found["path"]}", line {found["line"]}, in {found["function"].rpartition(".")[2]}'
+    return TaskFailure(found["name"], str(said), frame)
+
+
 _MUTE = ("assertionerror", "notimplementederror", "memoryerror")
 """Often raised without a message. Where a log begins within the traceback, this line is all there is."""
 EXCEPTION_WORDS = (
     *("error:", "exception:", "interrupt:", "timeout:", "failure:", "notfound:", "expired:", "unsupported:"),
     *_MUTE,
-    *("exception ", "e   assert ", "e       assert "),
+    *("exception ", " exception=", "e   assert ", "e       assert "),
     *MESSAGE_WORDS,
 )
 """Each line with an exception holds one of these, in lower case."""
@@ -200,11 +241,17 @@ _ENDINGS: tuple[tuple[str, str, How], ...] = (
     ("floating point exception", r"^(?:\S+: line \d+: +\d+ )?Floating point exception", "killed"),
     ("fatal python error", r"^Fatal Python error: ", "killed"),
     ("terminate called", r"^terminate called (?:after throwing|without an active)", "killed"),
+    ("terminating with uncaught", r"^(?:[\w+.]+: )?terminating with uncaught (?:foreign )?exception\b", "killed"),
+    ("terminating due to uncaught", r"^(?:[\w+.]+: )?terminating due to uncaught exception\b", "killed"),
     ("received at time", r"^\*\*\* SIG[A-Z]+ received at time=", "killed"),
     ("stacktrace information", r"^\W*StackTrace Information \*\*\*", "killed"),
     ("check failure stack trace", r"^\*\*\* Check failure stack trace: \*\*\*", "killed"),
     ("panicked at", r"^thread '.*' (?:\(\d+\) )?panicked at ", "killed"),
-    (") received by pid", r"\bSignal \d+ \(SIG\w+\) received by PID", "killed"),
+    (
+        ") received by pid",
+        r"\bSignal \d+ \(SIG\w+\) received by PID|^\*\*\* SIG[A-Z]+ \(@0x\w+\) received by PID",
+        "killed",
+    ),
     ("died with <signals.sig", r"\bdied with <Signals\.SIG", "killed"),
     ("signal", r"\b(?:terminated|killed|exited|died|crashed) (?:by|with|due to|from) signal:? ?\S", "killed"),
     (
@@ -224,6 +271,8 @@ _HARMLESS = re.compile(
 )
 
 
+UNCAUGHT = ("terminating with uncaught", "terminating due to uncaught")
+"""Words of the line with which libc++ tells the exception that nothing caught, and its message."""
 STACK_WORDS = ("stacktrace information", "check failure stack trace")
 """Words of the line above a stack of C++. What the process aborted for is said on the line before it."""
 
@@ -384,7 +433,9 @@ ORIGINS: Mapping[str, tuple[str, ...]] = {
         *("swift/trainers", "swift/llm", "openrlhf", "torchtitan", "torchtune", "levanter", "pretrain_gpt"),
         *("megatron/training", "deepspeed/runtime", "deepspeed/launcher", "pytorch_lightning", "lightning/pytorch"),
         *("/slime/", "skyrl", "/areal/", "open_instruct", "open-instruct", "roll/pipeline", "llama_recipes"),
-        *("accelerate/commands/launch", "***** running training *****"),
+        *("accelerate/commands/launch", "***** running training *****", "h2o llm studio", "instructlab", "nanotron"),
+        *("mmengine", "xtuner", "colossalai", "open_r1", "open-r1", "vlm_r1", "vlm-r1", "gpt-neox", "litgpt"),
+        *("consumed samples:", "llm-foundry", "llmfoundry", "fairseq"),
     ),
 }
 """Words by which a log shows whose trainer wrote it."""

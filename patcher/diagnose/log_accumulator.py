@@ -11,19 +11,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from patcher.diagnose.cut_tracebacks import exception_set_in, frames_before, unfinished, without_header
-from patcher.diagnose.evidence import LINE_LENGTH, Evidence, Hit, LogLine, Nature, Raised
+from patcher.diagnose.evidence import LINE_LENGTH, Call, Evidence, Hit, LogLine, Nature, Raised
 from patcher.diagnose.exception_message import is_about_none, raised_as
 from patcher.diagnose.line_meaning import (
     ALONE,
     STACK_WORDS,
+    UNCAUGHT,
+    TaskFailure,
     begins_anew,
     begins_inner_errors,
     complaints,
     ending_of,
     is_noise,
+    is_of_another_rank,
     nature,
     printed_message,
     says_absent,
+    task_failure,
     versions_in,
 )
 from patcher.diagnose.log_stream import AROUND, Block, line_at
@@ -32,7 +36,7 @@ from patcher.diagnose.metrics import MetricTrends
 from patcher.diagnose.progress import RunProgress
 from patcher.diagnose.python_form import pytest_frames
 from patcher.diagnose.timed_pattern import TimedPattern
-from patcher.diagnose.tracebacks import MESSAGE, follow_traceback, later_phase
+from patcher.diagnose.tracebacks import HEADER_PATTERN, MESSAGE, Chain, follow_traceback, later_phase
 from patcher.logs.labels import strip_labels
 from patcher.logs.lines import strip_prefix
 from patcher.logs.milestones import Phase
@@ -265,6 +269,7 @@ class LogAccumulator:
     def _add_traceback(self, line: MatchedLine) -> None:
         """Follow a traceback to its end."""
         chain = follow_traceback(line.block, line.begin, line.name, line.number)
+        _complete_by_task(chain, line)
         self._headers = {offset for offset in self._headers if offset > line.offset} | chain.headers
         self._endings = {offset for offset in self._endings if offset > line.offset} | chain.endings
         self._stages = {offset: phase for offset, phase in self._stages.items() if offset > line.offset}
@@ -285,6 +290,9 @@ class LogAccumulator:
         label = line.label
         if label.level in ("DEBUG", "INFO", "WARNING"):
             return
+        if (task := task_failure(label.text)) is not None:
+            self._add_task(task, line)
+            return
         found = ALONE.match(label.text) or exception_set_in(label.text, line.before(_SET_IN))
         if found is None:
             self._add_nameless(line)
@@ -293,6 +301,14 @@ class LogAccumulator:
         if raised is not None:
             raised.message = tuple(_message(line))
             self._add_frames(raised, line)
+
+    def _add_task(self, task: TaskFailure, line: MatchedLine) -> None:
+        """Add the exception of a task of asyncio, where no traceback follows that tells more."""
+        if any(HEADER_PATTERN.search(text) for text in line.block.behind(line.begin, _TRACEBACK_OF_TASK)[1:]):
+            return
+        raised = self._add_failure(task.name, nature(task.name, None, task.message), line)
+        if raised is not None:
+            raised.message, raised.calls = (f"{task.name}: {task.message}",), (Call(task.frame),)
 
     def _add_nameless(self, line: MatchedLine) -> None:
         """Add an exception whose message stands without its name: printed by a program, or below the frames of its
@@ -305,7 +321,8 @@ class LogAccumulator:
             above = line.before(1)
             name = "AssertionError" if above and not above[0].text.startswith("E ") else ""
         else:
-            name = raised_as(said) if without_header(line.before(_CODE), line.stripped.speaker) else ""
+            above = without_header(line.before(_CODE), line.stripped.speaker, line.label.label)
+            name = raised_as(said) if above else ""
         if not name:
             return
         raised = self._add_failure(name, kind, line)
@@ -315,7 +332,7 @@ class LogAccumulator:
 
     def _add_frames(self, raised: Raised, line: MatchedLine) -> None:
         """Add the frames of a traceback without a header, or those that pytest prints around the exception."""
-        frames, raised.calls = frames_before(line.before(_CODE), line.stripped.speaker)
+        frames, raised.calls = frames_before(line.before(_CODE), line.stripped.speaker, line.label.label)
         if not frames and line.label.label.startswith("E "):
             frames = pytest_frames(line.before(_CODE), line.around(0, _CODE), raised.name)
         raised.frames = frames
@@ -333,6 +350,11 @@ class LogAccumulator:
         if how in ("killed", "failed") and line.offset not in self._endings:
             self._endings.add(line.offset)
             if word in STACK_WORDS and self._add_abort(line):
+                return
+            if word in UNCAUGHT:
+                said = (line.label.text.strip(),)
+                one = Raised("", line.place, line.place, "signal", phase=self.run.phase, message=said)
+                self._exceptions.add(one, self.run.progress)
                 return
             self._add_failure(line.label.text.split(":")[0][:60], "signal", line)
 
@@ -357,6 +379,22 @@ class LogAccumulator:
         near = line.block.before(line.begin, _CONFIG) if word.startswith('"') else []
         for name, version in versions_in(line.label.text, word, near).items():
             self._versions.setdefault(name, version)
+
+
+_TRACEBACK_OF_TASK = 2
+"""Lines below what asyncio says of a task in which its traceback begins."""
+
+
+def _complete_by_task(chain: Chain, line: MatchedLine) -> None:
+    """Give the last exception of a chain the name, message and function that asyncio has told above the traceback,
+    where the chain is cut off before that exception."""
+    above = (strip_labels(one.text).text for one in line.before(_TRACEBACK_OF_TASK))
+    task = next((found for text in above if (found := task_failure(text)) is not None), None)
+    last = chain.exceptions[-1] if chain.exceptions else None
+    if task is None or last is None or last.name.rpartition(".")[2] == task.name.rpartition(".")[2]:
+        return
+    last.name, last.message = task.name, (f"{task.name}: {task.message}",)
+    last.calls = (Call(task.frame), *last.calls)
 
 
 def _first_of(raised: Raised) -> LogLine:
@@ -408,7 +446,7 @@ def _message(line: MatchedLine) -> Iterator[str]:
     yield line.label.text.lstrip()
     for text in line.block.behind(line.begin, MESSAGE)[1:]:
         stripped = strip_prefix(text)
-        if stripped.speaker != line.stripped.speaker:
+        if stripped.speaker != line.stripped.speaker or is_of_another_rank(stripped.text, line.label.label):
             continue
         label = strip_labels(stripped.text)
         if label.level or not label.text.strip() or ALONE.match(label.text) or begins_anew(stripped.text):

@@ -85,7 +85,42 @@ def asked_party(parts: MessageParts, calls: Sequence[Call]) -> str:
     if inside:  # A function within another one, which mostly still runs.
         name = outer.rpartition(".")[2]
         return next((party(frame_of(one.frame)) for one in reversed(calls) if _function(one) == name), "")
-    return owner_of(parts.symbol)
+    return owner_of(parts.symbol) or _party_of_all(parts, calls)
+
+
+def is_getter(call: Call) -> bool:
+    """Whether a frame is that of a `__getattr__`, which asks for its caller."""
+    return _GETS.search(call.frame) is not None
+
+
+def asks_itself(name: str, calls: Sequence[Call]) -> bool:
+    """Whether the code that fails asks `self` for an attribute."""
+    asking = [one for one in calls if not HANDS_ON.search(one.frame)]
+    return bool(asking) and re.search(rf"\bself\.{re.escape(name)}\b", asking[-1].code) is not None
+
+
+_OF_OTHERS = re.compile(
+    r"(?:Config|Tokenizer(?:Fast)?|Processor|Cache|Parameter|Tensor|Module|Size|Stream|Event|Group|Work|Mesh|Future"
+    r"|Optimizer|Scheduler|Dataset|DataLoader|Client|Response|Request|Logger|Queue|Event|Handle|State|Model"
+    r"|ForCausalLM|ForConditionalGeneration)$"
+)
+"""Ends of the names of classes that packages take from others."""
+_FEWEST = 3
+"""Frames of one package above an object's own that show the object to be of that package too. Set by hand."""
+
+
+def _party_of_all(parts: MessageParts, calls: Sequence[Call]) -> str:
+    """The distribution that all known frames are of, which then has most likely made the object; "" where they are few
+    or of several."""
+    if parts.matter != "missing-attribute" or _OF_OTHERS.search(parts.symbol) or not parts.symbol[:1].isupper():
+        return ""
+    known = [(one, frame) for one in calls if (frame := frame_of(one.frame)) is not None]
+    of = [
+        party(frame)
+        for one, frame in known
+        if not (HANDS_ON.search(one.frame) or _MACHINERY.match(frame.path) or (frame.installed and not frame.package))
+    ]
+    return of[-1] if len(of) >= _FEWEST and len(set(of)) == 1 else ""
 
 
 def _function(call: Call) -> str:
@@ -143,6 +178,27 @@ def given_by_configuration(parts: MessageParts, calls: Sequence[Call]) -> Given 
             break
         found = Given(named[0], frame_of(one.frame))
     return found
+
+
+def frame_above(calls: Sequence[Call]) -> Frame | None:
+    """The frame that has called the innermost one, as far as it asks for something itself; None where there is none."""
+    for one in reversed(calls[:-1]):
+        frame = frame_of(one.frame)
+        if frame is not None and not HANDS_ON.search(one.frame) and not _MACHINERY.match(frame.path):
+            return frame
+    return None
+
+
+def outside_of(name: str, calls: Sequence[Call]) -> Frame | None:
+    """The innermost frame that is not of this distribution, nor of Python or of what only passes a call on; None where
+    there is none."""
+    for one in reversed(calls[:-1]):
+        frame = frame_of(one.frame)
+        if frame is None or HANDS_ON.search(one.frame) or _MACHINERY.match(frame.path):
+            continue
+        if party(frame) != name and not (frame.installed and not frame.package):
+            return frame
+    return None
 
 
 _MACHINERY = re.compile(r"^(?:torch/(?:nn/modules/module|utils/_contextlib|_dynamo/\S+|autograd/\S+)\.py)$")

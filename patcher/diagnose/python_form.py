@@ -1,4 +1,5 @@
-"""Tracebacks as IPython and pytest print them, rewritten as Python's own: `File "x.py", line 12, in f`, and the code.
+"""Tracebacks as IPython, pytest and rich print them, rewritten as Python's own: `File "x.py", line 12, in f`, and the
+code.
 
 IndexError      Traceback (most recent call last)     the header of IPython
 File ~/x.py:12, in f(a)                               a frame of IPython 8 and 9, with links `File [~/x.py:12](…)`
@@ -6,6 +7,9 @@ Cell In[5], line 2                                    one of a cell there; `Inpu
 ~/x.py in f(a)                                        one of IPython 7, and of Colab: its line is the arrow's
 ---> 12     g(a)                                      the arrow, among numbered lines around it
 x.py:12: in f                                         a frame of pytest
+│ /x.py:12 in f          │                            a frame of rich, in a box
+│ ❱ 12 │   │   g(a)      │                            its line of code, among numbered lines around it
+a/x.py", line 12, in f                                a frame of Python whose beginning is cut off
 """
 
 from __future__ import annotations
@@ -21,6 +25,12 @@ _HEADER = re.compile(
     r"Traceback \(most recent call last\)"
 )
 _ANY_HEADER = "Traceback (most recent call last)"
+_RICH_HEADER = re.compile(r"\u256d\u2500+ Traceback \(most recent call last\)")
+_RICH_SIDE = "\u2502"
+_RICH_EDGES = ("\u256d\u2500", "\u2570\u2500")
+_RICH_FRAME = re.compile(r"(?P<path>[^\s\"<][^\"]*?\.pyx?|<[^<>\"]+>):(?P<line>\d+) in (?P<function>\S.*)$")
+_RICH_CODE = re.compile(r"\u2771 +\d+ +\u2502(?P<code>.*)$")
+_RICH_BROKEN = re.compile(r"(?:[/~]|[A-Za-z]:\\)\S*$")
 _FUNCTION = r"(?P<function><cell line: \d+>|<\w+>|[A-Za-z_][\w.<>]*)(?:\(.*\)?)?"
 _PLACED = re.compile(
     r"(?:File (?P<link>\[)?(?P<path>[^\s\"<][^\"]*?\.(?:py|pyx|pxi)|<[^<>\"]+>)|(?P<cell>Cell In ?\[\d+\]))"
@@ -34,6 +44,10 @@ _UNPLACED = re.compile(
 _ARROW = re.compile(r"-*> ?(?P<line>\d+)(?: (?P<code>.*))?$")
 _CONTEXT = re.compile(r"\s*\d+(?: .*)?$")
 _LEFT_OUT = re.compile(r"\d+ frames$|\s*\[\.\.\. .*\]$")
+_CUT = re.compile(
+    r"(?:(?:(?:i?l)?e)? ?\")?(?P<path>[^\s\"][^\"]*\.pyx?)\", line (?P<line>\d+)(?:, in (?P<function>\S.*))?$"
+)
+_COMPILED = (".pyx", ".pxi", ".so", ".pyd", ".c")
 _OF_PYTEST = re.compile(r"(?P<path>[\w./~@+-]+\.py):(?P<line>\d+): in (?P<function>\S+)$")
 
 
@@ -46,11 +60,42 @@ def ipython_header(text: str) -> str:
 def is_foreign_frame(text: str) -> bool:
     """Whether a line is a frame as IPython or pytest prints it. Its beginning looks like the label of a logger, so
     labels must not be stripped from it."""
-    return any(form.match(text) for form in (_PLACED, _OF_PYTEST, _LINKED, _UNPLACED))
+    if _rich_inside(text) is not None or _RICH_HEADER.search(text):
+        return True
+    return any(form.match(text) for form in (_PLACED, _OF_PYTEST, _LINKED, _UNPLACED, _CUT))
 
 
-def _frame(path: str, line: str, function: str | None) -> str:
-    return f'  File "{path}", line {line}, in {function or "<module>"}'
+def is_boxed_header(text: str) -> bool:
+    """Whether a line is the upper edge of the box in which rich prints a traceback."""
+    return _RICH_HEADER.search(text) is not None
+
+
+def _rich_inside(text: str) -> str | None:
+    """What a line in a box of rich says, "" for its edge; None for any other line."""
+    bare = text.strip()
+    if bare.startswith(_RICH_EDGES):
+        return None if _ANY_HEADER in bare else ""
+    if bare.startswith(_RICH_SIDE):
+        return bare[1:].removesuffix(_RICH_SIDE).strip()
+    if bare.endswith(_RICH_SIDE) and (_RICH_FRAME.match(inner := bare[:-1].strip()) or _RICH_CODE.match(inner)):
+        return inner  # A piece of a log may begin within the line.
+    return None
+
+
+def _rich_code(code: str) -> str:
+    """A line of code without the lines that rich draws where it is indented."""
+    return f"    {code.replace(_RICH_SIDE, ' ').strip()}"
+
+
+def _frame(path: str, line: str | None, function: str | None) -> str:
+    place = f'File "{path}", line {line}' if line else f'File "{path}"'
+    return f"  {place}, in {function or '<module>'}"
+
+
+def _without_code(header: re.Match[str]) -> str:
+    """The frame of a header among others below which no code is shown; "" for one of compiled code, whose caller says
+    more."""
+    return "" if header["path"].endswith(_COMPILED) else _frame(header["path"], None, header["function"])
 
 
 def in_python_form(lines: Iterable[tuple[LogLine, str]], foreign: bool = True) -> Iterator[tuple[LogLine, str]]:
@@ -65,17 +110,40 @@ def in_python_form(lines: Iterable[tuple[LogLine, str]], foreign: bool = True) -
     """Whether the frame that is held back comes after other frames of IPython."""
     numbered = False
     """Whether the last frame was one of IPython, which numbered lines of code follow."""
+    broken = ""
+    """The beginning of a frame's line in a box of rich that is broken for its length."""
+    boxed = False
+    """Whether the lines are those of a traceback in such a box."""
     for place, text in lines:
         if _ANY_HEADER in text:
-            foreign, numbered = bool(ipython_header(text)), False
+            foreign, numbered = bool(ipython_header(text)) or is_boxed_header(text), False
+            boxed = is_boxed_header(text)
         if not foreign:
             yield place, text
+            continue
+        if (inside := _rich_inside(text)) is not None:
+            whole = broken + inside
+            shown, broken = "", ""
+            if (found := _RICH_FRAME.match(whole)) is not None:
+                shown = _frame(found["path"], found["line"], found["function"].split()[0])
+            elif (found := _RICH_CODE.match(inside)) is not None:
+                shown = _rich_code(found["code"])
+            elif _RICH_BROKEN.match(whole):
+                broken = whole
+            boxed = boxed or bool(shown or broken)
+            if shown:
+                yield replace(place, text=shown), shown
+            elif not boxed:  # A table.
+                yield place, text
+            boxed = boxed and not text.strip().startswith(_RICH_EDGES[1])
             continue
         arrow = _ARROW.match(text) if numbered else None
         if held is not None and (arrow is not None or not _CONTEXT.match(text)):
             before, written, at = held
             shown = _frame(at["path"], arrow["line"], at["function"]) if arrow is not None else written
-            if arrow is not None or not among:  # A frame of compiled code has no line.
+            if arrow is None and among:
+                shown = _without_code(at)
+            if shown:
                 yield replace(before, text=shown), shown
             held = None
         if arrow is not None:
@@ -85,7 +153,7 @@ def in_python_form(lines: Iterable[tuple[LogLine, str]], foreign: bool = True) -
             numbered = True
             shown = _frame(found["path"] or found["cell"], found["line"], found["function"])
             yield replace(place, text=shown), shown
-        elif (found := _OF_PYTEST.match(text)) is not None:
+        elif (found := _CUT.match(text)) is not None or (found := _OF_PYTEST.match(text)) is not None:
             numbered = False
             shown = _frame(found["path"], found["line"], found["function"])
             yield replace(place, text=shown), shown
@@ -94,8 +162,8 @@ def in_python_form(lines: Iterable[tuple[LogLine, str]], foreign: bool = True) -
         elif not numbered or (text.strip() and not _CONTEXT.match(text) and not _LEFT_OUT.match(text)):
             numbered = False
             yield place, text
-    if held is not None and not among:
-        yield held[0], held[1]
+    if held is not None and (shown := _without_code(held[2]) if among else held[1]):
+        yield replace(held[0], text=shown), shown
 
 
 _CALLED_AT = re.compile(r"(?P<path>[\w./~@+-]+\.py):(?P<line>\d+): ?(?P<name>\w*)$")

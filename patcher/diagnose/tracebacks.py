@@ -12,10 +12,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from patcher.diagnose.evidence import LINE_LENGTH, Call, LogLine, Nature, Raised
-from patcher.diagnose.exception_message import raised_as
+from patcher.diagnose.exception_message import has_words, raised_as
+from patcher.diagnose.failed_code import literal_raised
 from patcher.diagnose.line_meaning import ALONE, ENDING, announces, begins_anew, nature, was_handled
 from patcher.diagnose.log_stream import AROUND, Block, line_at
-from patcher.diagnose.python_form import in_python_form, ipython_header
+from patcher.diagnose.python_form import in_python_form, ipython_header, is_boxed_header
 from patcher.logs.labels import is_native, strip_labels
 from patcher.logs.lines import strip_prefix
 from patcher.logs.milestones import PHASES, Phase
@@ -82,7 +83,7 @@ _FRAMES = 6
 """Frames that are kept. Set by hand: what a reader looks at, innermost last."""
 
 HEADER_PATTERN = re.compile(re.escape(HEADER), re.IGNORECASE)
-FRAME = re.compile(r'\s*File "(?P<path>[^"]+)", line \d+(?:, in (?P<function>.+))?')
+FRAME = re.compile(r'\s*File "(?P<path>[^"]+)"(?=, (?:line \d|in \S))(?:, line \d+)?(?:, in (?P<function>.+))?')
 # `During handling of the above exception` mostly leads nearer to the root: `except: raise ValueError(…)`. Not so for an
 # exception within `close()` or `__exit__`, which only failed to clean up.
 _TIDYING = re.compile(r", in (?:_*(?:clean_?up|close|shutdown|destroy|tear_?down|release|stop)\w*|__a?exit__|__del__)$")
@@ -138,7 +139,8 @@ class _TracebackReader:
         self._block, self._start, self._name, self._number = block, start, name, number
         head = line_at(block, start, block.bounds(start)[1])
         found = HEADER_PATTERN.search(head.text)
-        label = head.text[: found.start()] if found and not ipython_header(head.text) else ""
+        foreign = bool(ipython_header(head.text)) or is_boxed_header(head.text)
+        label = head.text[: found.start()] if found and not foreign else ""
         if group := _GROUP.match(label):
             label = group["margin"] + "  | " if group["margin"].strip() else label.partition("+")[0] + "| "
         self._head = head
@@ -161,6 +163,8 @@ class _TracebackReader:
         """Lines of this process since the last exception."""
         self._margin = 0
         """By how much the whole traceback is indented, as when a server prints one within a message of its own."""
+        self._unindented = False
+        """Whether the last frame has lost its indentation, as pasted text does."""
         self._named = ""
         """The exception's name, where the last header has it, as IPython's does."""
 
@@ -169,7 +173,9 @@ class _TracebackReader:
             if not self._take(place, text):
                 break
         if self._named and self._frames:  # Cut off before the exception's own line.
-            self._add_link(self._named, self._code or self._frames[-1], "exception", f"{self._named}: ")
+            calls = calls_of(self._read)
+            said = literal_raised(calls[-1].code) if calls else ""
+            self._add_link(self._named, self._code or self._frames[-1], "exception", f"{self._named}: {said}")
 
     def chain(self) -> Chain:
         links = self._links
@@ -243,14 +249,16 @@ class _TracebackReader:
             return True
         if not text.strip():
             return True
-        if text[0] in " \t" or FRAME.match(text):  # Pasted text may have lost its indentation.
+        # Pasted text may have lost its indentation.
+        below = bool(self._frames) and self._code is None and self._unindented and self._ending(text) is None
+        if text[0] in " \t" or FRAME.match(text) or below:
             self._read.append(text[:LINE_LENGTH])
             if self._code is None and self._frames:
                 self._code = place
             if FRAME.match(text):
                 self._frames.append(place)
                 self._code = None
-                self._margin = max(_indent(text) - 2, 0)
+                self._margin, self._unindented = max(_indent(text) - 2, 0), not _indent(text)
             if not self._margin or _indent(text) != self._margin:
                 return self._count_other_line(text)
             text = text.lstrip()
@@ -336,7 +344,21 @@ def _is_consequence(one: _Link, other: _Link) -> bool:
     if one.raised.nature == "wrapper":
         return True
     tidying = any(_TIDYING.search(place.text) for place in other.raised.frames[-2:])
-    return one.then == "handling" and not tidying
+    return one.then == "handling" and not tidying and not _hides(other.raised, one.raised)
+
+
+_LOOKUPS = ("KeyError", "IndexError", "AttributeError", "LookupError", "StopIteration", "ModuleNotFoundError", "Empty")
+"""Exceptions that code expects, so that what it raises for them says more."""
+
+
+def _hides(other: Raised, one: Raised) -> bool:
+    """Whether an exception with a fixed text, `except: raise ImportError("please install x")`, was raised for any other
+    that came, whose own words tell what is wrong."""
+    if one.nature != "exception" or one.name.rpartition(".")[2] in _LOOKUPS or not other.calls:
+        return False
+    text = literal_raised(other.calls[-1].code)
+    said = one.message[0].partition(":")[2] if one.message else ""
+    return bool(text) and has_words(said)
 
 
 def label_pattern(label: str) -> re.Pattern[str]:

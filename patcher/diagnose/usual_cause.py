@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from patcher.diagnose.code_message import is_of_getter
 from patcher.diagnose.code_sentences import are_of_tokens, has_empty, unpacked_of
 from patcher.diagnose.evidence import Call
 from patcher.diagnose.exception_message import MessageParts, is_of_two_releases, is_plain_for_own
-from patcher.diagnose.frame import Frame
-from patcher.diagnose.parties import Given, asked_party, party
+from patcher.diagnose.failed_code import is_written
+from patcher.diagnose.frame import Frame, frame_of
+from patcher.diagnose.parties import Given, asked_party, asks_itself, frame_above, is_getter, outside_of, party
 from patcher.i18n import Phrase, phrase
 
 _ROTARY = re.compile(r", in apply_\w*rotary_pos_emb\w*$")
@@ -46,6 +48,27 @@ def usual_cause(parts: MessageParts, at: Frame | None, calls: Sequence[Call], gi
             "the caller is written for another release, or passes a wrong value"
         )
         return phrase(text, package=party(at), kind=parts.symbol, name=parts.names[0]) if party(at) else None
+    if parts.matter == "unwritten":
+        return _of_unwritten(parts, at, calls)
+    if parts.matter == "model-type":
+        return phrase(
+            "the model is newer than the installed transformers: install a newer one; a model with code of its own "
+            "also needs trust_remote_code"
+        )
+    if parts.matter == "compiled" and party(at):
+        text = (
+            "the compiled part and the Python part of {package} are of different builds, or it has nothing for this "
+            "type, shape or GPU: install it again, made for this torch, or another release"
+        )
+        return phrase(text, package=party(at))
+    if parts.matter == "claim":
+        return _of_claim(parts, at, calls)
+    if parts.matter == "environment":
+        return _of_environment(parts.names[0])
+    if parts.matter == "words":
+        return _of_words(parts, at, calls)
+    if parts.matter == "missing-attribute" and (found := _of_object(parts, at, calls)) is not None:
+        return found
     if not is_of_two_releases(parts):
         return None
     asker, asked = party(at), asked_party(parts, calls)
@@ -53,11 +76,134 @@ def usual_cause(parts: MessageParts, at: Frame | None, calls: Sequence[Call], gi
         if parts.matter == "missing-attribute":
             text = (
                 "both sides are of {package}: the object is not set up as this code expects, or this release has a "
-                "mistake"
+                "mistake, which another release may not have"
             )
             return phrase(text, package=asked)
+        outer = outside_of(asked, calls)
+        if outer is not None and parts.matter == "unexpected-argument" and not is_written(parts.names, calls):
+            text = (
+                "where {package} only hands on what {place} gives it, that is written for another release of "
+                "{package}; else this release has a mistake, or files of two releases are mixed"
+            )
+            return phrase(text, package=asked, place=outer.shown)
         text = "both sides are of {package}: this release has a mistake, or files of two releases are mixed"
         return phrase(text, package=asked)
     if asked:
         return phrase("the code that asks and the installed {package} are of releases that do not fit", package=asked)
     return phrase("the code that asks and what it asks are of releases that do not fit together")
+
+
+def _of_unwritten(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:
+    """Why a class lacks a method that its base class only announces."""
+    base = party(frame_of(calls[-1].frame)) if calls else ""
+    if base and base == party(at):
+        text = (
+            "both sides are of {package}: a case that this release does not support, or its mistake; another release "
+            "may have {name}"
+        )
+        return phrase(text, package=base, name=parts.names[0])
+    return None
+
+
+def _of_environment(name: str) -> Phrase | None:
+    """Who should have set an environment variable."""
+    if name.startswith("SLURM_"):
+        return phrase("Slurm sets it for what srun starts: the run was not started by srun, or only looks like a job")
+    if name in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"):
+        return phrase("torchrun, accelerate and the like set it for what they start: the run was started without them")
+    return None
+
+
+_INSTALLS = re.compile(r"\binstall(?:ing)?[ -](?:the )?(?:latest )?[`'\"]?(?P<name>[A-Za-z][\w.-]*)", re.IGNORECASE)
+
+
+def _of_words(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:
+    """What is behind a message that leads astray: one that tells to install what is running, and the refusal of a
+    function that only looks something up for its own package."""
+    frames = [frame for one in calls if (frame := frame_of(one.frame)) is not None and frame != at]
+    for found in _INSTALLS.finditer(parts.found):
+        name = found["name"].rstrip(".").lower().replace("_", "-")
+        asker = next((one for one in reversed(frames) if one.installed and party(one) == name != party(at)), None)
+        if asker is not None:
+            text = (
+                "{name} is installed and has called {package} itself ({place}): the releases of the two do not fit, so "
+                "update both together"
+            )
+            return phrase(text, name=name, package=party(at) or "it", place=asker.shown)
+    above = frame_above(calls)
+    if is_of_getter(calls) and above is not None and party(at) and party(above) == party(at) != "verl":
+        text = (
+            "{package} itself asks for it, at {place}: where your settings leave it out on purpose, this release does "
+            "not support that there"
+        )
+        return phrase(text, package=party(at), place=above.shown)
+    return None
+
+
+_OF_CALLER = re.compile(
+    r"conf|cfg|arg|param|option|setting|size|num|count|batch|world|rank|shape|dim|dtype|device|cuda|len_|max|min|path"
+    r"|file|isinstance|version|%|\bin\b|\.ndim|is_available",
+    re.IGNORECASE,
+)
+"""What an assertion is about that checks what it is given, and so may fail for settings and data."""
+
+
+def _of_claim(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:
+    """What it means where a package breaks an assertion of its own, which has no message."""
+    above = frame_above(calls)
+    name = party(at)
+    if parts.found or not name or above is None or party(above) != name or name == "verl":
+        return None
+    if _OF_CALLER.search(" ".join(parts.names)):
+        return None
+    text = "an internal error of {package} at this release: both the assertion and what calls it are its own"
+    return phrase(text, package=name)
+
+
+_WRAPS = frozenset(
+    (
+        *("DistributedDataParallel", "DataParallel", "FullyShardedDataParallel", "OptimizedModule", "DeepSpeedEngine"),
+        *("DeepSpeedDataLoader", "DataLoaderShard", "DataLoaderDispatcher", "AcceleratedOptimizer"),
+        *("AcceleratedScheduler", "PeftModel", "PeftModelForCausalLM", "PipelineEngine", "DeepSpeedZeroOptimizer"),
+        *("DeepSpeedZeroOptimizer_Stage3", "Float16Module"),
+    )
+)
+"""Classes that hold another object, and do not have all of its attributes."""
+_BY_DICT = re.compile(r"return self\.\w+\[\w+\]|self\.__dict__\[|^\s*raise KeyError\(")
+
+
+def _of_object(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:
+    """Why an object lacks an attribute, where it is not the releases of two packages."""
+    name, kind = (parts.names[0] if parts.names else ""), parts.symbol
+    last = calls[-1] if calls else None
+    if not kind or (last is not None and is_getter(last) and _BY_DICT.search(last.code)):
+        text = "the object keeps its attributes in a dict, and nothing has put {name} there, as code before it should"
+        return phrase(text, name=name)
+    if kind == "Namespace":
+        return phrase(
+            "the program that was started does not define this option: it and the code that reads the option are of "
+            "different releases, or that way to start it does not support it"
+        )
+    if kind in _WRAPS:
+        text = (
+            "a {kind} holds another object and does not have all of its attributes: ask that object for {name}, or the "
+            "releases do not fit"
+        )
+        return phrase(text, kind=kind, name=name)
+    if kind.endswith("Linear") and name == "weight":
+        return phrase(
+            "a layer of a quantized model has qweight or the like in place of weight: this code does not take such a "
+            "model"
+        )
+    if asks_itself(name, calls) and kind != "type":
+        if party(at):
+            text = (
+                "the object asks itself for it: this release of {package} has a mistake, or a class that inherits from "
+                "it was made for another release"
+            )
+            return phrase(text, package=party(at))
+        return phrase(
+            "the object asks itself for it: nothing has set it, or a base class from a package has it in other "
+            "releases only"
+        )
+    return None

@@ -23,10 +23,12 @@ from patcher.diagnose.line_meaning import (
     is_crash,
     is_native_error,
     is_noise,
+    is_of_another_rank,
     is_passed_on,
     native_cause,
     native_reason,
 )
+from patcher.diagnose.matched_line import YEAR
 from patcher.diagnose.own_module import (
     EVERYWHERE,
     OWN_MODULE,
@@ -37,7 +39,7 @@ from patcher.diagnose.own_module import (
 )
 from patcher.diagnose.root_cause import Candidate, candidate_of_exception, candidates, is_at_end, may_have_ended_run
 from patcher.i18n import phrase
-from patcher.logs.labels import strip_labels
+from patcher.logs.labels import strip_labels, time_of
 from patcher.logs.milestones import PHASES, Phase
 
 _COMPLAINT = 4
@@ -58,7 +60,8 @@ def diagnosis_of(
         silent: whether the log is known to have stopped growing for longer than the phase may take; None where that is
             not known.
     """
-    context = replace(context, foreign="other" in evidence.origins and "verl" not in evidence.origins)
+    other = "other" in evidence.origins and "verl" not in evidence.origins
+    context = replace(context, foreign=other, unsigned=not evidence.origins)
     evidence = replace(evidence, hits=without_installs(evidence.hits, evidence))
     hits = [
         hit
@@ -180,6 +183,8 @@ def _stalls(
         wait = None  # verl prints `step:20 - …` after the checkpoint of step 20 is written, so that wait is over.
     if wait is not None and silent is None and wait.symptom.phase == ("rollout",):
         wait = wait if evidence.lines >= _PIECE or not _MOVES.search(wait.last.text) else None
+    if wait is not None and silent is None and _is_cut_in_flow(wait.last, evidence):
+        wait = None
     if wait is not None and wait.symptom.id not in {one.symptom.id for one in signs if one.symptom is not None}:
         phase = evidence.phase or (wait.symptom.phase[0] if wait.symptom.phase else None)
         signs.append(
@@ -190,10 +195,34 @@ def _stalls(
     return signs
 
 
-def _calls_behind(evidence: Evidence) -> Sequence[Call]:
-    """The frames of the traceback in which the log ends, where nothing tells its exception."""
+_TIMED, _FLOW = 4, 15.0
+"""Lines with a time, the last one among them, that show how fast a log flows; and seconds between the last two of them
+within which it did not stand still. Set by hand: an engine prints its start-up lines every few seconds."""
+_OF_ENGINES: frozenset[Phase] = frozenset(("config", "rollout"))
+"""Phases that the log of an inference engine alone shows too."""
+_DIGITS = re.compile(r"\d+")
+
+
+def _is_cut_in_flow(last: LogLine, evidence: Evidence) -> bool:
+    """Whether a short piece of an engine's log ends at a line that only happens to be its last: its times show no
+    pause, and it does not say the same again, as what waits does."""
+    trains = evidence.step is not None or not set(evidence.begun) <= _OF_ENGINES
+    if trains or evidence.origins or evidence.lines >= _PIECE:
+        return False
+    same = [one for one in evidence.last if _DIGITS.sub("0", one.text) == _DIGITS.sub("0", last.text)]
+    times = [at for one in evidence.last if (at := time_of(one.text, YEAR)) is not None]
+    if len(same) > 1 or len(times) < _TIMED or time_of(last.text, YEAR) is None:
+        return False
+    return 0 <= times[-1] - times[-2] <= _FLOW
+
+
+def _calls_behind(evidence: Evidence, place: LogLine) -> Sequence[Call]:
+    """The frames of the traceback in which the log ends, where nothing tells its exception, and where it may be that of
+    `place`."""
     one = evidence.unfinished
-    return one.calls if one is not None and not one.name and not one.message else ()
+    if one is None or one.name or one.message or is_of_another_rank(place.text, evidence.last[-1].text):
+        return ()
+    return one.calls
 
 
 def _findings(found: Sequence[Candidate], context: FixContext, evidence: Evidence) -> list[Finding]:
@@ -201,7 +230,7 @@ def _findings(found: Sequence[Candidate], context: FixContext, evidence: Evidenc
     if not found:
         return []
     rest = sorted((one for one in found[1:] if one.symptom is not None), key=lambda one: one.place.offset)
-    root = _finding_of_candidate(found[0], "root", context, _calls_behind(evidence))
+    root = _finding_of_candidate(found[0], "root", context, _calls_behind(evidence, found[0].place))
     return [
         replace(root, explanation=_with_neighbours(root, found[0], evidence)),
         *(_finding_of_candidate(one, "cascade", context) for one in rest),

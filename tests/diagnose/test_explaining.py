@@ -18,10 +18,10 @@ from patcher.diagnose.asking_code import asked_symbol, still_asks
 from patcher.diagnose.diagnosis import Diagnosis, Explanation
 from patcher.diagnose.directions import _direction, _first, refusals
 from patcher.diagnose.exception_message import MessageParts, parse_message
-from patcher.diagnose.explaining import remedy_in
 from patcher.diagnose.fixes import FixContext
 from patcher.diagnose.frame import Frame
 from patcher.diagnose.known_issues import FILE, known_issues, normalised, read
+from patcher.diagnose.message_words import remedy_in
 from patcher.diagnose.nearest_keys import nearest_keys
 from patcher.diagnose.scanner import Scanner
 from patcher.diagnose.verdict import diagnosis_of

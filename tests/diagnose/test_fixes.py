@@ -70,10 +70,41 @@ def test_what_means_something_to_a_shell_is_not_put_into_a_command(taken: str, c
     assert offer.commands == (command,)
 
 
-def test_settings_that_only_verl_has_come_last_for_another_trainer_unless_they_say_so() -> None:
+def test_the_log_of_another_trainer_gets_no_settings_of_verl() -> None:
     asked = symptom("asked", "it is too slow")
     plain, keyed = asked.fixes[0], replace(asked.fixes[0], text="Save less often", set={"trainer.save_freq": "10"})
-    said = replace(keyed, text="Save less often; in verl:")
-    record = replace(asked, fixes=(keyed, said, plain))
-    assert [one.text for one in fixes_for(record, FixContext({}))] == [keyed.text, said.text, plain.text]
-    assert [one.text for one in fixes_for(record, FixContext({}, foreign=True))] == [said.text, plain.text, keyed.text]
+    said = replace(keyed, text="Keep fewer; in verl:", zh="少保留；verl 中：", when={"verl": ">=0.7"})
+    own = replace(keyed, text="verl's own loop: switch it off")
+    newer = replace(plain, text="Take a later one", run="python3 -m pip install 'verl>=0.7'")
+    record = replace(asked, fixes=(keyed, said, own, newer, plain))
+    assert [one.text for one in fixes_for(record, FixContext({}))] == [one.text for one in record.fixes]
+    found = fixes_for(record, FixContext({}, foreign=True))
+    assert [one.text for one in found] == ["Keep fewer", plain.text, "Save less often"]
+    assert not any(one.commands for one in found)
+    assert found[0].zh == "少保留"
+    only = fixes_for(replace(asked, fixes=(own,)), FixContext({}, foreign=True))
+    assert [one.commands for one in only] == [("trainer.save_freq=10",)]
+
+
+def test_a_log_that_shows_no_trainer_is_told_which_settings_are_of_verl() -> None:
+    asked = symptom("asked", "it is too slow")
+    keyed = replace(asked.fixes[0], text="Save less often", set={"trainer.save_freq": "10"})
+    other = replace(keyed, set={"zero_optimization.stage": "3"})
+    found = fixes_for(replace(asked, fixes=(keyed, other)), FixContext({}, unsigned=True))
+    assert [one.text for one in found] == ["Save less often; in verl:", "Save less often"]
+    assert found[0].commands == ("trainer.save_freq=10",)
+
+
+@pytest.mark.parametrize(
+    ("sign", "text"),
+    [("", "Save less often; in verl:"), ("VLM-R1 1.0\n", "Save less often"), ("verl/x.py\n", "Save less often")],
+)
+def test_what_the_log_shows_decides_how_settings_are_offered(sign: str, text: str) -> None:
+    asked = symptom("asked", "it is too slow")
+    keyed = replace(asked.fixes[0], text="Save less often", set={"trainer.save_freq": "10"})
+    scanned = Scanner((replace(asked, fixes=(keyed,)),)).scan(
+        [("run.log", io.BytesIO(f"{sign}it is too slow\n".encode()))]
+    )
+    found = diagnosis_of(scanned, FixContext({})).root
+    assert found is not None
+    assert found.fixes[0].text == text

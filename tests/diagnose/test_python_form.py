@@ -197,3 +197,91 @@ def test_an_exception_as_pytest_tells_it(log: str, said: str, number: int) -> No
 
 def test_tests_that_pass_tell_of_nothing() -> None:
     assert diagnosed("tests/test_beds.py ....   [100%]\n===== 4 passed in 0.3s =====\n").root is None
+
+
+RICH = (
+    "\u256d\u2500\u2500\u2500\u2500 Traceback (most recent call last) \u2500\u2500\u2500\u2500\u256e\n"
+    "\u2502 /home/g/garden/a_very_long_name_of_a_ \u2502\n"
+    "\u2502 folder/run.py:9 in main               \u2502\n"
+    "\u2502                                       \u2502\n"
+    "\u2502 \u2771  9 \u2502   dig(bed)                     \u2502\n"
+    "\u2502   10 \u2502                                \u2502\n"
+    "\u2502 /home/g/garden/bed.py:21 in dig       \u2502\n"
+    "\u2502                                       \u2502\n"
+    "\u2502   20 \u2502   \u2502   # turn it                 \u2502\n"
+    "\u2502 \u2771 21 \u2502   \u2502   if self.soil:             \u2502\n"
+    "\u2570\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u2500\u256f\n"
+    "AttributeError: 'Bed' object has no attribute 'soil'\n"
+)
+
+
+@pytest.mark.parametrize("begin", [0, RICH.index("\u2502 /home/g/garden/bed.py"), RICH.index("/home/g/garden/bed.py")])
+def test_a_traceback_in_a_box_of_rich(begin: int) -> None:
+    found = diagnosed(RICH[begin:]).root
+    assert found is not None
+    assert found.explanation is not None
+    assert str(found.explanation.sentence).startswith("/home/g/garden/bed.py:21 asks an object of Bed for soil")
+    assert str(found.explanation.often).startswith("the object asks itself")
+
+
+def test_all_frames_of_a_box_of_rich_are_read() -> None:
+    root = diagnosed(RICH).root
+    assert root is not None
+    shown = [place.text.strip() for place in diagnosed(RICH).telling]
+    assert 'File "/home/g/garden/a_very_long_name_of_a_folder/run.py", line 9, in main' in shown
+    assert "if self.soil:" in shown
+
+
+@pytest.mark.parametrize(
+    "begin",
+    ["", 'ile "/env/lib/python3.12/', "e/g/.conda/lib/python3.12/", "{path_to_the_library}/", "<site-packages>/"],
+)
+def test_a_frame_whose_beginning_is_cut_off_or_hidden(begin: str) -> None:
+    path = f"{begin}garden/run.py" if begin.endswith(("}/", ">/")) else f"{begin}site-packages/garden/run.py"
+    line = (
+        f'{path}", line 9, in dig\n'
+        if '"' in begin or not begin.startswith(("{", "<"))
+        else f'  File "{path}", line 9, in dig\n'
+    )
+    found = diagnosed(f"{line}    if bed.soil:\nAttributeError: 'Bed' object has no attribute 'soil'\n").root
+    assert found is not None
+    assert found.explanation is not None
+    assert str(found.explanation.sentence).startswith("garden (garden/run.py:9) asks")
+
+
+def test_frames_that_have_lost_their_indentation() -> None:
+    log = (
+        '[rank0]: File "/env/lib/python3.12/site-packages/garden/run.py", line 9, in dig\n'
+        "[rank0]: rows.append(bed.soil)\n"
+        '[rank0]: File "/env/lib/python3.12/site-packages/torch/nn/modules/module.py", line 7, in __getattr__\n'
+        "[rank0]: raise AttributeError(x)\n[rank0]: AttributeError: 'Bed' object has no attribute 'soil'\n"
+    )
+    found = diagnosed(log).root
+    assert found is not None
+    assert found.explanation is not None
+    assert str(found.explanation.sentence).startswith("garden (garden/run.py:9) asks")
+
+
+def test_the_last_header_of_a_notebook_is_the_raiser_though_its_code_is_not_shown() -> None:
+    log = (
+        "NameError                                 Traceback (most recent call last)\n"
+        "[/tmp/ipython-input-1.py](https://localhost:8080/#) in <cell line: 0>()\n"
+        "----> 7     dig(\n      8         bed,\n\n3 frames\n"
+        "{path} in __init__(self, rows, beds)\n\nNameError: name 'spade' is not defined\n"
+    )
+    sentence = "garden (garden/bed.py) uses spade, which nothing has defined there"
+    for path, said in (("bed.py", sentence), ("bed.pyx", "/tmp/ipython-input-1.py:7 uses spade")):
+        found = diagnosed(log.replace("{path}", f"/env/lib/python3.12/dist-packages/garden/{path}")).root
+        assert found is not None
+        assert found.explanation is not None
+        assert str(found.explanation.sentence).startswith(said)
+
+
+def test_a_table_in_a_box_is_no_part_of_a_traceback() -> None:
+    table = "\u256d\u2500\u2500\u2500\u256e\n\u2502 a \u2502\n\u2570\u2500\u2500\u2500\u256f\n"
+    found = diagnosed(
+        f'  File "/g/run.py", line 9, in dig\n    dig()\n{table}ValueError: the bed has no soil in it\n'
+    ).root
+    assert found is not None
+    assert found.explanation is not None
+    assert str(found.explanation.sentence).startswith("the program says")

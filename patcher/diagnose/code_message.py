@@ -1,0 +1,118 @@
+"""What an exception is about whose message says too little by itself: the innermost frames and their code tell it.
+
+  File "/app/pool.py", line 21, in available
+    raise NotImplementedError()
+NotImplementedError                                ▶ the method `available`, which the class in use does not have
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+
+from patcher.diagnose.evidence import Call
+from patcher.diagnose.exception_message import MessageParts, has_words
+from patcher.diagnose.failed_code import called_in, constructed_in, statement_of, taken_from
+from patcher.diagnose.frame import frame_of
+from patcher.diagnose.parties import HANDS_ON
+
+_OUT_OF_RANGE = re.compile(r"IndexError:(?: (?:list|tuple|string|deque) index out of range)?$|IndexError$")
+_OF_CPP = re.compile(
+    r"IndexError: (?P<found>_Map_base::at|(?:unordered_)?map::at\b.*|invalid unordered_map<K, T> key"
+    r"|vector::_M_range_check.*|vector)$"
+)
+"""What C++ says of a lookup that failed. It names neither the key nor what was searched."""
+_KEY = re.compile(r"KeyError: (?P<quote>['\"])(?P<name>.+?)(?P=quote)$")
+_FUNCTION = re.compile(r", in (?:[\w.<>]+\.)?(?P<name>\w+)$")
+_GETS = re.compile(r", in (?:\w+\.)?__getattr__$")
+_NEAR = 2
+"""Innermost frames in which the table of model types is searched."""
+
+
+def parse_by_code(line: str, calls: Sequence[Call]) -> MessageParts | None:
+    """Parse a message with the help of the frames; None for a message that they tell nothing of."""
+    if not calls:
+        return None
+    line, last = line.strip(), calls[-1]
+    if (failed := _OF_CPP.search(line)) is not None:
+        called = called_in(last.code)
+        return MessageParts("compiled", symbol=called, found=failed["found"]) if called else None
+    if re.fullmatch(r"NotImplementedError:?", line):
+        method = _FUNCTION.search(last.frame)
+        if len(calls) > 1 and method is not None and last.code.lstrip().startswith("raise NotImplementedError"):
+            return MessageParts("unwritten", names=(method["name"],))
+        return None
+    if _OUT_OF_RANGE.match(line):
+        what, place = taken_from(last.code, last.marks)
+        return MessageParts("place", names=(what,), found=place) if what else None
+    if _OUT_OF_MEMORY.match(line):
+        return _allocation(calls)
+    key = _KEY.search(line)
+    if key is None or has_words(key["name"]):
+        return None
+    if _GETS.search(last.frame):
+        # A class that keeps its attributes in a dict. It makes an AttributeError of this.
+        return MessageParts("missing-attribute", names=(key["name"],))
+    if any("environ[" in one.code for one in calls[-_NEAR:]) and re.fullmatch(r"[A-Z][A-Z0-9_]*", key["name"]):
+        return MessageParts("environment", names=(key["name"],))
+    if any("CONFIG_MAPPING[" in one.code and "configuration_auto.py" in one.frame for one in calls[-_NEAR:]):
+        return MessageParts("model-type", names=(key["name"],))
+    return None
+
+
+_OUT_OF_MEMORY = re.compile(r"(?:torch\.(?:cuda\.)?)?OutOfMemoryError: |RuntimeError: (?:CUDA|HIP|NPU) out of memory")
+_NOT_ASKING = re.compile(r"/(?:torch|triton|functorch)/|^<|/lib/python3[\d.]*/(?!site-packages|dist-packages)")
+_LONGEST = 100
+"""Characters of a line of code that is quoted. Set by hand."""
+
+
+def _allocation(calls: Sequence[Call]) -> MessageParts | None:
+    """Whose memory did not fit: the innermost frame outside of torch, with its code."""
+    for one in reversed(calls):
+        frame = frame_of(one.frame)
+        code = one.code.strip().partition("\n")[0]
+        if frame is not None and code and not _NOT_ASKING.search(f"/{frame.path}") and not HANDS_ON.search(one.frame):
+            if code.startswith("raise"):
+                return None  # The message is another one's, as of a warm-up that tells what to lower.
+            return MessageParts("allocation", symbol=frame.shown, found=code[:_LONGEST])
+    return None
+
+
+def with_class(parts: MessageParts, calls: Sequence[Call]) -> MessageParts:
+    """The parts, where Python before 3.10 says `__init__()` with the class that the line of code calls."""
+    if parts.symbol != "__init__" or not calls:
+        return parts
+    name = constructed_in(calls[-1].code)
+    return MessageParts(parts.matter, f"{name}.__init__", parts.names, parts.wanted, parts.found) if name else parts
+
+
+_CAUGHT = frozenset(("e", "err", "error", "ex", "exc", "exception", "exp", "original_error"))
+"""What code calls the exception that it has caught."""
+
+
+def passes_on(calls: Sequence[Call]) -> bool:
+    """Whether the innermost code only raises again what it has caught: `raise TypeError(f"{e} in {hook}") from e`."""
+    node = statement_of(calls[-1].code) if calls else None
+    if not isinstance(node, ast.Raise) or not isinstance(node.exc, ast.Call):
+        return False
+    caught = _CAUGHT | ({node.cause.id} if isinstance(node.cause, ast.Name) else set())
+    values = [*node.exc.args, *(keyword.value for keyword in node.exc.keywords)]
+    return any(isinstance(one, ast.Name) and one.id in caught for value in values for one in ast.walk(value))
+
+
+_IN_OBJECT = re.compile(r" in <(?P<of>[A-Za-z_]\w*(?:\.\w+)+) object at 0x")
+
+
+def object_in(line: str) -> str:
+    """The class of an object that a message ends with, `… in <package.hooks.Hook object at 0x7f00>`; "" for others."""
+    found = _IN_OBJECT.search(line)
+    return found["of"] if found is not None else ""
+
+
+_GETTER = re.compile(r", in (?:\w+\.)?(?:_*(?:get|require|lookup|look_up|fetch|resolve)(?:_\w+)?|__getitem__)$")
+
+
+def is_of_getter(calls: Sequence[Call]) -> bool:
+    """Whether the innermost function only looks up what its caller asks for, and refuses it."""
+    return bool(calls) and _GETTER.search(calls[-1].frame) is not None and calls[-1].code.lstrip().startswith("raise ")

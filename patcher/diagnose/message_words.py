@@ -1,0 +1,83 @@
+"""The words of a message that are quoted: what it advises, what it says itself, and what of it to search for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from patcher.diagnose.exception_message import has_words
+
+_ADVICE = (
+    r"please (?!see|refer|report|file|open|create|check the log|note)",
+    r"try (?:to |setting|adding|running|using|reducing|increasing)",
+    r"did you mean",
+    r"you (?:can|should|need to|must|may want to)\b",
+    r"consider (?:setting|using|enabling|increasing|reducing)",
+    r"to (?:fix|resolve|avoid|work around|append to your config|use|enable|disable) ",
+    r"supported (?:versions|values|types|dtypes|models|options|backends)\b.* (?:are|is)",
+    r"must be (?:one of|in)",
+    r"(?:pip|conda|apt|apt-get) install ",
+    r"set (?!.{0,40}HYDRA_FULL_ERROR)(?:the environment variable |`?[A-Z_]{4,})",
+    r"use `[^`]+` instead",
+    r"instead use",
+    r"make sure (?:that |to )",
+    r"(?:upgrade|downgrade|install) ",
+)
+_REMEDY = re.compile(
+    rf"(?:^|(?<=[.!:;] ))[^.!\n]*?\b(?:{'|'.join(_ADVICE)}).*?(?:[.!](?=\s|$)|$)", re.IGNORECASE | re.MULTILINE
+)
+_LONGEST = 300
+"""Characters of a remedy that are quoted. Set by hand: about two lines of a terminal."""
+
+
+def remedy_in(lines: Sequence[str]) -> str:
+    """The sentence of a message that advises what to do; "" where there is none."""
+    text = "\n".join([re.sub(r"^[\w.]+(?:Error|Exception|Warning)?: ", "", lines[0]), *lines[1:]]) if lines else ""
+    found = _REMEDY.search(text)
+    return " ".join(found[0].split())[:_LONGEST] if found is not None else ""
+
+
+_NAMED = re.compile(r"^(?:[\w.]*(?:Error|Exception|Failure|Interrupt|Exit)\w*|(?:\w+\.)+[A-Z]\w*): *")
+_ANSWER = re.compile(r'\{.{0,80}?"message": ?"(?P<words>(?:[^"\\]|\\.)*)')
+"""The answer of a server that an exception quotes: `{"object":"error","message":"…`."""
+_MOST_WORDS = 400
+"""Characters of a message that are quoted. Set by hand."""
+
+
+def own_words(lines: Sequence[str], named: bool = True) -> str:
+    """The message itself, for one of no known form: `Numba needs NumPy 2.2 or less. Got NumPy 2.3.`
+
+    "" for one that has too few words to be understood alone.
+
+    Args:
+        named: whether it must begin with the name of an exception; the error of a logger does not.
+    """
+    first = _NAMED.sub("", lines[0]) if lines else ""
+    text = " ".join(" ".join([first, *lines[1:3]]).split())
+    if (answer := _ANSWER.match(text)) is not None:
+        text = " ".join(answer["words"].replace("\\n", " ").replace('\\"', '"').split())
+    if not has_words(text) or (named and lines and not _NAMED.match(lines[0])):
+        return ""
+    if len(text) <= _MOST_WORDS:
+        return text
+    if answer is None:
+        return f"{text[:_MOST_WORDS].rsplit(' ', 1)[0]} …"
+    # What failed is wrapped from call to call, so the cause is at the end.
+    half = _MOST_WORDS // 2
+    return f"{text[:half].rsplit(' ', 1)[0]} … {text[-half:].partition(' ')[2]}"
+
+
+_VOLATILE = (
+    (re.compile(r"\(?(?:/[\w.+@-]+){2,}\)?"), ""),
+    (re.compile(r"0x[0-9a-fA-F]+|\b[0-9a-f]{12,}\b"), ""),
+    (re.compile(r"\b(?:pid|rank|ip|port)[= ]\S+"), ""),
+    (re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b"), ""),
+)
+_MOST_SEARCHED = 160
+
+
+def to_search_for(line: str) -> str:
+    """A message without what differs from run to run: paths, addresses, process ids."""
+    for pattern, put in _VOLATILE:
+        line = pattern.sub(put, line)
+    return " ".join(line.split())[:_MOST_SEARCHED]
