@@ -15,11 +15,11 @@ from typing import Any, TypeVar
 from patcher.errors import CutError, ExitCode, UkyError, UnreachableError, UsageError
 from patcher.i18n import phrase
 from patcher.migrate import steps
+from patcher.migrate.ahead import ahead
 from patcher.migrate.debug_job import DebugJob
 from patcher.migrate.journal import Entry, Journal, Proven, entry, journal_for
-from patcher.migrate.listing import list_ahead
 from patcher.migrate.order import MigrationOrder, Step, StepName
-from patcher.migrate.payload import Payload
+from patcher.migrate.payload import Payload, lay_groundwork
 from patcher.migrate.sent_texts import sent_texts
 from patcher.migrate.steps import Listeners, Outcome
 from patcher.migrate.transfer import Difference
@@ -121,7 +121,7 @@ class _Run:
         """Run the steps in their order. Raises _StepFailedError at the first that fails."""
         session, order, link, host = self._session, self._order, self._link, self._order.host
         listeners, confirm = self._listeners, self._listeners.confirm
-        listing = list_ahead(session.tree.root, host.include) if order.runs("plan") else None
+        groundwork = ahead(lambda: lay_groundwork(session, host.include)) if order.runs("plan") else None
         self._take(
             "preflight",
             lambda: steps.preflight(session, order, link.open_folder(), self._before, confirm),
@@ -129,16 +129,20 @@ class _Run:
         )
         survey = self._take("probe", lambda: steps.probe(link.connection, host))
         payload: Payload | None = None
-        if listing is not None:
+        if groundwork is not None:
             payload = self._take(
-                "plan", lambda: steps.plan(session, host, survey, link.connection, listing()), keep=self._keep_payload
+                "plan",
+                lambda: steps.plan(session, host, survey, link.connection, groundwork()),
+                keep=self._keep_payload,
             )
         if order.runs("transfer"):
             assert payload is not None
             sending, texts = payload, sent_texts(self._journal)
             self._take(
                 "transfer",
-                lambda: steps.transfer(link.connection, sending, order, texts, listeners, self._keep_difference),
+                lambda: steps.transfer(
+                    link.connection, sending, order, texts, listeners, self._keep_difference, new=not link.has_files
+                ),
             )
             if not order.dry:
                 link.note_tree_received()

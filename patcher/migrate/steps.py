@@ -18,9 +18,8 @@ from patcher.i18n import Phrase, Phrases, listed, phrase
 from patcher.logs.milestones import Milestone
 from patcher.migrate import step_texts
 from patcher.migrate.journal import Entry, Proven
-from patcher.migrate.listing import Listing
 from patcher.migrate.order import MigrationOrder, StepStatus
-from patcher.migrate.payload import Payload, plan_payload
+from patcher.migrate.payload import Groundwork, Payload, plan_payload
 from patcher.migrate.sent_texts import SentTexts
 from patcher.migrate.transfer import Difference, compare, send
 from patcher.migrate.verify import verify_payload
@@ -167,13 +166,15 @@ def probe(connection: Connection, host: Host) -> Outcome[Survey]:
 # plan --------------------------------------------------------------------------------------------------------------
 
 
-def plan(session: Session, host: Host, survey: Survey, connection: Connection, listing: Listing) -> Outcome[Payload]:
+def plan(
+    session: Session, host: Host, survey: Survey, connection: Connection, groundwork: Groundwork
+) -> Outcome[Payload]:
     """Plan the records for the host's versions, and apply them in memory to the files listed.
 
     Fails if a record cannot be applied for that host. Fails too if no environment for training was found there: a plan
     without versions needs no records, and would take them out of a tree that has them.
     """
-    payload = plan_payload(session, listing, survey, connection)
+    payload = plan_payload(session, groundwork, survey, connection)
     if not payload.environment.known:
         error = UsageError(
             phrase("it is not known which environment trains on {host}", host=host.name),
@@ -212,11 +213,14 @@ def transfer(
     texts: SentTexts,
     listeners: Listeners,
     on_compared: Callable[[Difference], None],
+    *,
+    new: bool,
 ) -> Outcome[None]:
     """Send what the host lacks, and put it into the tree there. A dry run only compares.
 
-    `on_compared` gets the difference before anything is sent. Raises HostError if edits on the host would be moved
-    aside, or files replaced while a job runs, and nobody confirms it.
+    `on_compared` gets the difference before anything is sent. `new`: the folder there was empty, so no job runs in it.
+    Raises HostError if edits on the host would be moved aside, or files replaced while a job runs, and nobody confirms
+    it.
     """
     difference = compare(connection, payload, texts.pulled())
     on_compared(difference)
@@ -224,7 +228,8 @@ def transfer(
         return Outcome(None, step_texts.would_send(payload, difference), notes=step_texts.would_change(difference))
     if not difference.nothing and not order.yes:
         _confirm_overwriting(order.host, difference, listeners.confirm)
-        _confirm_running_job(order.host, jobs.running(connection), listeners.confirm)
+        if not new:
+            _confirm_running_job(order.host, jobs.running(connection), listeners.confirm)
     texts.add(payload)
     sent = send(connection, payload, difference, progress=listeners.progress)
     texts.keep_only(payload)
