@@ -20,8 +20,7 @@ from patcher.git.running import Git, refuse_pipes
 from patcher.homes import cache_folder
 from patcher.i18n import phrase
 from patcher.profiles.agent.write_files import is_rendered
-from patcher.profiles.rendered_file import Text
-from patcher.profiles.rendering import NAMES
+from patcher.profiles.rendered_file import NAMES, Text
 from patcher.worktree import files, hashing
 from patcher.worktree.digest_cache import DigestCache
 from patcher.worktree.hashing import Digest

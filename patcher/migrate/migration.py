@@ -10,13 +10,12 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from patcher.errors import CutError, ExitCode, UkyError, UnreachableError, UsageError
 from patcher.i18n import phrase
 from patcher.migrate import steps
 from patcher.migrate.ahead import ahead
-from patcher.migrate.debug_job import DebugJob
 from patcher.migrate.journal import Entry, Journal, Proven, entry, journal_for
 from patcher.migrate.order import MigrationOrder, Step, StepName
 from patcher.migrate.payload import Payload, lay_groundwork
@@ -27,6 +26,9 @@ from patcher.profiles.rendered_file import WrittenFile
 from patcher.remote.link import HostLink
 from patcher.secrets.redacting import Redactor
 from patcher.session.session import Session
+
+if TYPE_CHECKING:
+    from patcher.migrate.debug_job import DebugJob
 
 PAUSES = (1.0, 3.0, 9.0)
 """Seconds to wait before each repetition of a step whose connection was cut. A guess: a network that changes (Wi-Fi,
@@ -169,6 +171,8 @@ class _Run:
                 keep=self._keep_proven,
             )
         if order.runs("job"):
+            from patcher.migrate.debug_job import DebugJob
+
             self._job = DebugJob(link, order, survey, payload, listeners)
             self._take("job", self._job.run, needs_tree=True)
 

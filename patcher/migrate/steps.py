@@ -9,25 +9,20 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-from patcher import jobs
 from patcher.checks import Check
 from patcher.errors import ExitCode, HostError, UkyError, UsageError
 from patcher.i18n import Phrase, Phrases, listed, phrase
-from patcher.logs.milestones import Milestone
 from patcher.migrate import step_texts
 from patcher.migrate.journal import Entry, Proven
 from patcher.migrate.order import MigrationOrder, StepStatus
 from patcher.migrate.payload import Groundwork, Payload, plan_payload
 from patcher.migrate.sent_texts import SentTexts
 from patcher.migrate.transfer import Difference, compare, send
-from patcher.migrate.verify import verify_payload
 from patcher.migrate.wording import first_paths, readable_size
 from patcher.packages.releases import Progress
-from patcher.preflight.preflight import run_preflight
 from patcher.profiles.rendered_file import Text, WrittenFile, write_files
-from patcher.profiles.rendering import render_all
 from patcher.remote.connection import Connection
 from patcher.remote.environment import environment_of
 from patcher.remote.host import Host
@@ -35,6 +30,11 @@ from patcher.remote.survey import Survey, TreeFolder, survey_host
 from patcher.session.session import Session
 from patcher.worktree.hashing import digest_of
 from patcher.worktree.ledger import now
+
+# What one step alone needs is imported by it: the first steps begin sooner, and `--only` does without the rest.
+if TYPE_CHECKING:
+    from patcher.jobs import Job
+    from patcher.logs.milestones import Milestone
 
 T = TypeVar("T")
 Confirm = Callable[[Phrase], bool]
@@ -229,7 +229,9 @@ def transfer(
     if not difference.nothing and not order.yes:
         _confirm_overwriting(order.host, difference, listeners.confirm)
         if not new:
-            _confirm_running_job(order.host, jobs.running(connection), listeners.confirm)
+            from patcher.jobs import running
+
+            _confirm_running_job(order.host, running(connection), listeners.confirm)
     texts.add(payload)
     sent = send(connection, payload, difference, progress=listeners.progress)
     texts.keep_only(payload)
@@ -267,7 +269,7 @@ def _confirm_overwriting(host: Host, difference: Difference, confirm: Confirm) -
         )
 
 
-def _confirm_running_job(host: Host, job: jobs.Job | None, confirm: Confirm) -> None:
+def _confirm_running_job(host: Host, job: Job | None, confirm: Confirm) -> None:
     """Ask before files of a running job are replaced.
 
     It may still import modules: with some of them old and others new it fails late, with an error that misleads.
@@ -303,6 +305,8 @@ def render(
 
     A file that somebody has edited there stays, with a note on how to see the difference.
     """
+    from patcher.profiles.rendering import render_all
+
     root = session.tree.root
     environment = payload.environment if payload is not None else environment_of(survey, root)
     versions = {name: item.version for name, item in environment.packages.items()}
@@ -325,6 +329,8 @@ def verify(connection: Connection, payload: Payload, *, stamps: bool) -> Outcome
 
     With `stamps` the host does not read files whose size and times are as when it last read them.
     """
+    from patcher.migrate.verify import verify_payload
+
     checks = verify_payload(connection, payload, stamps=stamps)
     failing = [check for check in checks if check.status == "fail"]
     if failing:
@@ -365,6 +371,8 @@ def environment(
     if before is not None and fingerprint == before.key and not order.names("environment"):
         detail = phrase("nothing has changed since {at}: {found}", at=before.at, found=before.found)
         return Outcome(before, detail, notes=(phrase("to look again all the same: {command}", command=again),))
+    from patcher.preflight.preflight import run_preflight
+
     checks = run_preflight(connection, host, survey, "data", on_check=on_check)
     notes = tuple(
         phrase("{name}: {detail}  ->  {fix}", name=check.name, detail=check.detail, fix=check.fix)
