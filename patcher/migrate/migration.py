@@ -1,7 +1,8 @@
 """Migrate: bring the fork to another host, step by step. `_Run.run_steps` has the order of the steps.
 
-Each step is timed, reported, and written to the journal. A step whose connection is cut is repeated on a new one. A
-step that fails ends the migration. The same command continues later, as every step first looks at what is done already.
+Each step is timed, reported, and written to the journal, one that only reads together with the next. A step whose
+connection is cut is repeated on a new one. A step that fails ends the migration. The same command continues later, as
+every step first looks at what is done already.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from patcher.i18n import phrase
 from patcher.migrate import steps
 from patcher.migrate.ahead import ahead
 from patcher.migrate.journal import Entry, Journal, Proven, entry, journal_for
-from patcher.migrate.order import MigrationOrder, Step, StepName
+from patcher.migrate.order import READ_ONLY_STEPS, MigrationOrder, Step, StepName
 from patcher.migrate.payload import Payload, lay_groundwork
 from patcher.migrate.sent_texts import sent_texts
 from patcher.migrate.steps import Listeners, Outcome
@@ -83,6 +84,7 @@ def migrate(
     run = _Run(session, order, listeners, on_step, link, journal)
     with suppress(_StepFailedError):
         run.run_steps()
+    run.note()
     return Migration(order.host.name, tuple(run.steps), run.findings, run.exit_code, run.job)
 
 
@@ -112,6 +114,8 @@ class _Run:
         self._redactor = Redactor(order.host.secrets.values())
         self._job: DebugJob | None = None
         self.steps: list[Step] = []
+        self._noted = 0
+        """How many of them the journal has."""
         self.findings = Findings()
         self.exit_code: int = ExitCode.CLEAN
 
@@ -216,11 +220,17 @@ class _Run:
         step = Step(name, outcome.status, time.monotonic() - started, outcome.detail, outcome.fix, outcome.notes)
         self.steps.append(step)
         self._on_step(step)
-        if not self._order.dry:
-            self._journal.write(entry(self.steps, self._running_job, self._proven), self._redactor)
+        if name not in READ_ONLY_STEPS:
+            self.note()
         if outcome.status == "fail":
             raise _StepFailedError
         return found.value
+
+    def note(self) -> None:
+        """Write the steps so far to the journal, unless it has them. A dry run notes nothing."""
+        if not self._order.dry and self._noted < len(self.steps):
+            self._journal.write(entry(self.steps, self._running_job, self._proven), self._redactor)
+            self._noted = len(self.steps)
 
     def _repeated(self, work: Callable[[], Outcome[T]], *, needs_tree: bool) -> Outcome[T]:
         """Do the work; if the connection is cut, do it again on a new one, after each of the pauses."""

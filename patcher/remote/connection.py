@@ -10,7 +10,6 @@ Where none is, and a person at a terminal may be asked for one, the connection s
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import stat
 import subprocess
@@ -193,7 +192,9 @@ def _destination(host: Host) -> str | None:
     except (OSError, subprocess.TimeoutExpired):
         return None
     lines = [line for line in asked.stdout.splitlines() if line.split(b" ")[0] in _WHERE]
-    return hashlib.sha256(b"\n".join(lines)).hexdigest()[:16] if lines and asked.returncode == 0 else None
+    from patcher.worktree.hashing import digest_of  # At a terminal alone; it loads OpenSSL.
+
+    return digest_of(b"\n".join(lines))[:16] if lines and asked.returncode == 0 else None
 
 
 def _start(host: Host, command: list[str], first: bytes) -> Channel:
