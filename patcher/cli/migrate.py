@@ -88,7 +88,6 @@ def _migrated(session: Session, order: MigrationOrder, link: HostLink) -> int:
             print_report(step_report(step, redactor))
 
     done = migrate(session, order, listeners, on_step, link)
-    link.hang_up()
     if text and order.dry:
         print_report(preview_report(done))
     if text:

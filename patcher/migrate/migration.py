@@ -1,8 +1,8 @@
 """Migrate: bring the fork to another host, step by step. `_Run.run_steps` has the order of the steps.
 
-Each step is timed, reported, and written to the journal, one that only reads together with the next. A step whose
-connection is cut is repeated on a new one. A step that fails ends the migration. The same command continues later, as
-every step first looks at what is done already.
+Each step is timed, reported, and written to the journal, at the latest when the next begins; one that only reads
+together with the next that writes. A step whose connection is cut is repeated on a new one. A step that fails ends the
+migration. The same command continues later, as every step first looks at what is done already.
 """
 
 from __future__ import annotations
@@ -84,6 +84,7 @@ def migrate(
     run = _Run(session, order, listeners, on_step, link, journal)
     with suppress(_StepFailedError):
         run.run_steps()
+    link.hang_up()
     run.note()
     return Migration(order.host.name, tuple(run.steps), run.findings, run.exit_code, run.job)
 
@@ -203,6 +204,8 @@ class _Run:
         `connect`: open the connection first. `needs_tree`: the tree must be on the host. `keep` gets what the step
         found, also if it fails. Raises _StepFailedError.
         """
+        if any(step.name not in READ_ONLY_STEPS for step in self.steps[self._noted :]):
+            self.note()
         started = time.monotonic()
         outcome: Outcome[T] | Outcome[None]
         try:
@@ -220,8 +223,6 @@ class _Run:
         step = Step(name, outcome.status, time.monotonic() - started, outcome.detail, outcome.fix, outcome.notes)
         self.steps.append(step)
         self._on_step(step)
-        if name not in READ_ONLY_STEPS:
-            self.note()
         if outcome.status == "fail":
             raise _StepFailedError
         return found.value

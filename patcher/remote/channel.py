@@ -41,7 +41,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import select
 import signal
 import subprocess
@@ -152,7 +151,7 @@ class Channel:
 
         Raises HostError if no greeting comes, FileNotFoundError if there is no such command.
         """
-        self.run = secrets.token_hex(8)
+        self.run = os.urandom(8).hex()
         """A name for this connection that no other has. It stands in the note of the tree's lock."""
         self._error_of = error_of
         self._stderr = bytearray()
@@ -241,7 +240,7 @@ class Channel:
             stop()
 
     def _greet(self, first: bytes, timeout: float) -> None:
-        nonce = secrets.token_hex(8)
+        nonce = os.urandom(8).hex()
         try:
             with contextlib.suppress(OSError):  # The process has ended; what it has printed tells why.
                 self._pipes.write(first + agent_program.program(nonce), timeout)

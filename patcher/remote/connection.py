@@ -17,7 +17,6 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from patcher.errors import HostError
 from patcher.i18n import phrase
@@ -153,7 +152,7 @@ def _ssh(host: Host, stack: contextlib.ExitStack) -> Ssh:
         return of_user
     socket = _lasting_socket(host) if interactive() else None
     if socket is None:
-        return Ssh(host, Path(stack.enter_context(_short_folder())) / "c")
+        return Ssh(host, stack.enter_context(_short_folder()) / "c")
     ours = Ssh(host, socket, persist=True)
     if ours.is_open():
         return replace(ours, is_shared=True)
@@ -216,15 +215,29 @@ def _one_line(python: str | None) -> str:
     return python if python and "\n" not in python else ""
 
 
-def _short_folder() -> TemporaryDirectory[str]:
-    """A new folder for the socket of the connection. Raises HostError where none can be made."""
+@contextlib.contextmanager
+def _short_folder() -> Iterator[Path]:
+    """A new folder for the socket of the connection, of this user alone; removed at the end.
+
+    Without tempfile, which loads OpenSSL before ssh is started. Raises HostError where none can be made.
+    """
     named = [os.environ.get(name, "") for name in ("XDG_RUNTIME_DIR", "TMPDIR")]
     folders = [
         folder for folder in (*named, *_USUAL) if folder.startswith("/") and len(os.fsencode(folder)) <= _LONGEST
     ]
     for folder in folders:
-        with contextlib.suppress(OSError):
-            return TemporaryDirectory(prefix="uky-", dir=folder, ignore_cleanup_errors=True)
+        made = Path(folder, f"uky-{os.urandom(8).hex()}")
+        try:
+            made.mkdir(mode=0o700)
+        except OSError:
+            continue
+        try:
+            yield made
+        finally:
+            from shutil import rmtree
+
+            rmtree(made, ignore_errors=True)
+        return
     raise HostError(
         phrase("no folder for the socket of an ssh connection"),
         cause=phrase("none of these can be written to: {folders}", folders=", ".join(folders)),
