@@ -129,6 +129,7 @@ class _Run:
         session, order, link, host = self._session, self._order, self._link, self._order.host
         listeners, confirm = self._listeners, self._listeners.confirm
         groundwork = ahead(lambda: lay_groundwork(session, host.include)) if order.runs("plan") else None
+        self._redactor.text(repr(self._before))  # Compiles its patterns, also while ssh logs in.
         self._take(
             "preflight",
             lambda: steps.preflight(session, order, link.open_folder(), self._before, confirm),
