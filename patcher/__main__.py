@@ -53,6 +53,9 @@ def _run() -> int:
         gc.disable()  # a command lives for a second; collecting among its syntax trees takes a fifth of that
         warnings.resetwarnings()  # PYTHONWARNINGS=error, set for a test suite, would turn each into a bug.
         warnings.simplefilter("ignore")
+        from patcher.cli import early
+
+        early.log_in(sys.argv[1:])
         from patcher.cli import ending
         from patcher.cli.app import run
 

@@ -51,6 +51,8 @@ VERBS: dict[str, str] = {
     "preflight": "patcher.preflight.agent.stages:preflight",
 }
 """Each verb and the function that answers it: `function(request) -> dict`. The protocol: `patcher.remote.channel`."""
+FOLLOWING = {"survey": "compare"}
+"""In a migration, a plan is made between these two."""
 
 
 def main(nonce: str) -> None:
@@ -65,7 +67,7 @@ def main(nonce: str) -> None:
     os.dup2(2, 1)
     _go_home()
     os.environ["PATH"] = search(os.environ.get("PATH", os.defpath))
-    server = Server(source, sink, VERBS)
+    server = Server(source, sink, VERBS, FOLLOWING)
     for number in (signal.SIGHUP, signal.SIGINT):
         signal.signal(number, lambda *_: None)
     signal.signal(signal.SIGTERM, lambda *_: server.hang_up())

@@ -23,6 +23,7 @@ from patcher.plan.inputs import PlanInputs
 from patcher.plan.outcome import Plan
 from patcher.records.load import digest
 from patcher.session.session import Session
+from patcher.worktree.hashing import digest_of
 
 CHECKED = ("vllm", "sglang", "transformers")
 """Packages whose sources are read to see whether a tree still has what a record repairs."""
@@ -40,7 +41,8 @@ class PlanCache:
         # The order in which a set is shown is another one in each process.
         wanted = [sorted(getattr(self.request, one.name)) for one in fields(self.request)]
         code = stamps(Path(__file__).parents[1]), stamps(shipped("docs"), "matrix.md")
-        self._shared = (__version__, sys.version_info, *code, digest(session.record_files), session.config, wanted)
+        shared = (__version__, sys.version_info, *code, digest(session.record_files), session.config, wanted)
+        self._shared = digest_of(repr(shared).encode(errors="replace"))
 
     def read(self, inputs: PlanInputs, *, elsewhere: bool) -> Plan | None:
         """The plan that was kept; None where there is none, or nothing that this user has written."""
@@ -64,7 +66,7 @@ class PlanCache:
         if not elsewhere:
             at_hand += [stamp_of(item) for item in inputs.environment.packages.values()]
         asked = (sorted(inputs.files.items()), inputs.environment, inputs.applied, elsewhere, at_hand)
-        return Kept("plans", [*self._shared, self._tree, *asked], _KEPT)
+        return Kept("plans", [self._shared, self._tree, *asked], _KEPT)
 
 
 def _checked(inputs: PlanInputs) -> list[Installed]:

@@ -16,7 +16,6 @@ from patcher.errors import ExitCode
 from patcher.i18n import language, phrase, show
 from patcher.migrate.order import STEPS, Step, StepName
 from patcher.session.session import Session
-from patcher.terminal.document import print_report
 from patcher.terminal.printing import say
 from patcher.terminal.progress import progress
 
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from patcher.errors import UkyError
     from patcher.migrate.order import MigrationOrder
     from patcher.remote.link import HostLink
-from patcher.terminal.answers import show_json
 
 
 @click.command("migrate", cls=Command)
@@ -75,6 +73,8 @@ def _migrated(session: Session, order: MigrationOrder, link: HostLink) -> int:
     from patcher.migrate.steps import Listeners
     from patcher.report.migrate import as_json, migration_end, preview_report, step_report
     from patcher.secrets.redacting import Redactor
+    from patcher.terminal.answers import show_json
+    from patcher.terminal.document import print_report
     from patcher.terminal.live import Live
 
     text, redactor = session.output == "text", Redactor(order.host.secrets.values())

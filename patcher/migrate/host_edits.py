@@ -15,8 +15,8 @@ from patcher.git.checkout import checkout
 from patcher.git.history import contents
 from patcher.i18n import phrase
 from patcher.migrate.journal import journal_for
-from patcher.migrate.listing import HOST_OWN, Item, list_tree
-from patcher.migrate.payload import plan_payload
+from patcher.migrate.listing import HOST_OWN, Item
+from patcher.migrate.payload import lay_groundwork, plan_payload
 from patcher.migrate.sent_texts import sent_texts
 from patcher.remote.channel import understood
 from patcher.remote.connection import Connection
@@ -168,8 +168,8 @@ def _planned(session: Session, connection: Connection) -> Mapping[str, Item]:
     """The items of a payload planned now; none if the records cannot be planned for that host."""
     host = connection.host
     try:
-        listing = list_tree(session.tree.root, host.include)
-        return plan_payload(session, listing, survey_host(connection, host), connection).items
+        groundwork = lay_groundwork(session, host.include)
+        return plan_payload(session, groundwork, survey_host(connection, host), connection).items
     except TreeError:
         return {}
 

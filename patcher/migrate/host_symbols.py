@@ -12,9 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import patcher.analysis.symbols
-from patcher.analysis.symbols import Symbols
 from patcher.errors import ReleaseError
 from patcher.packages.agent.folders import distribution_of
 from patcher.packages.agent.installed import Installed
@@ -27,6 +26,9 @@ from patcher.terminal.progress import progress
 from patcher.worktree import files
 from patcher.worktree.hashing import digest_of
 from patcher.worktree.json_text import parse_json
+
+if TYPE_CHECKING:
+    from patcher.analysis.symbols import Symbols
 
 
 class HostLookup:
@@ -93,7 +95,11 @@ class _Package:
         sources = self._find()
         if sources is not None and sources.stamp != self._stamp:
             self._answers = None  # Other sources than expected: the release could not be fetched.
-        return Symbols(sources.folder) if sources is not None else None
+        if sources is None:
+            return None
+        from patcher.analysis.symbols import Symbols  # Most questions are answered from the cache.
+
+        return Symbols(sources.folder)
 
 
 def _package(module: str, there: Environment, here: Environment, connection: Connection | None) -> _Package:
@@ -157,4 +163,4 @@ class _KeptAnswers(dict[str, bool | None]):
 
 def _reader_stamp() -> str:
     """What identifies the code that finds symbols: answers of an older version do not count."""
-    return json.dumps(stamps(Path(patcher.analysis.symbols.__file__).parent))
+    return json.dumps(stamps(Path(__file__).parents[1] / "analysis/symbols"))

@@ -16,7 +16,6 @@ from patcher.homes import state_folder
 from patcher.i18n import phrase
 from patcher.migrate.order import Step, StepName
 from patcher.secrets.redacting import Redactor
-from patcher.terminal.report_file import write_whole
 from patcher.worktree import files
 from patcher.worktree.hashing import digest_of
 from patcher.worktree.json_text import parse_json
@@ -95,9 +94,10 @@ class Journal:
         text = json.dumps(redactor.value({"format": FORMAT, **asdict(entry)}), indent=1)
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True)
+            # Until the next write the disk may have the entry before: each step looks at what is there anyway.
+            files.write_whole_file(self.file, f"{text}\n".encode(), durable=False)
         except OSError as error:
             raise TreeError(phrase("{path}: cannot be written", path=self.file), cause=message_of(error)) from error
-        write_whole(self.file, f"{text}\n")
 
 
 def journal_for(root: Path, host: str) -> Journal:

@@ -8,21 +8,19 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal, TypeAlias
 
-from patcher.errors import TreeError, UkyError
+from patcher.errors import TreeError
 from patcher.git.checkout import names
 from patcher.git.head import repository
 from patcher.git.running import Git, refuse_pipes
 from patcher.homes import cache_folder
 from patcher.i18n import phrase
 from patcher.profiles.agent.write_files import is_rendered
-from patcher.profiles.rendered_file import Text
-from patcher.profiles.rendering import NAMES
+from patcher.profiles.rendered_file import NAMES, Text
 from patcher.worktree import files, hashing
 from patcher.worktree.digest_cache import DigestCache
 from patcher.worktree.hashing import Digest
@@ -104,31 +102,6 @@ class Listing:
     """The paths of items that differ from the commit, the untracked ones included."""
     included: frozenset[str] = frozenset()
     """The paths of items that are sent although git ignores them."""
-
-
-_FRESH = 2.0
-"""Seconds for which a listing that was made ahead is used. A guess: a login takes 0.2 s, unless a password is typed."""
-
-
-def list_ahead(root: Path, include: Sequence[str] = ()) -> Callable[[], Listing]:
-    """List the tree now, while ssh logs in, and return a function that gives the listing.
-
-    If that function is called late, or a second time, it lists the tree again. It also raises what `list_tree` raises;
-    this one raises nothing.
-    """
-    found: Future[Listing] = Future()
-    try:
-        found.set_result(list_tree(root, include))
-    except UkyError as error:
-        found.set_exception(error)
-    ahead, until = [found], time.monotonic() + _FRESH
-
-    def listing() -> Listing:
-        if ahead and time.monotonic() < until:
-            return ahead.pop().result()
-        return list_tree(root, include)
-
-    return listing
 
 
 def list_tree(root: Path, include: Sequence[str] = ()) -> Listing:

@@ -1,7 +1,8 @@
 """Migrate: bring the fork to another host, step by step. `_Run.run_steps` has the order of the steps.
 
-Each step is timed, reported, and written to the journal. A step whose connection is cut is repeated on a new one. A
-step that fails ends the migration. The same command continues later, as every step first looks at what is done already.
+Each step is timed, reported, and written to the journal, at the latest when the next begins; one that only reads
+together with the next that writes. A step whose connection is cut is repeated on a new one. A step that fails ends the
+migration. The same command continues later, as every step first looks at what is done already.
 """
 
 from __future__ import annotations
@@ -10,16 +11,15 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from patcher.errors import CutError, ExitCode, UkyError, UnreachableError, UsageError
 from patcher.i18n import phrase
 from patcher.migrate import steps
-from patcher.migrate.debug_job import DebugJob
+from patcher.migrate.ahead import ahead
 from patcher.migrate.journal import Entry, Journal, Proven, entry, journal_for
-from patcher.migrate.listing import list_ahead
-from patcher.migrate.order import MigrationOrder, Step, StepName
-from patcher.migrate.payload import Payload
+from patcher.migrate.order import READ_ONLY_STEPS, MigrationOrder, Step, StepName
+from patcher.migrate.payload import Payload, lay_groundwork
 from patcher.migrate.sent_texts import sent_texts
 from patcher.migrate.steps import Listeners, Outcome
 from patcher.migrate.transfer import Difference
@@ -27,6 +27,9 @@ from patcher.profiles.rendered_file import WrittenFile
 from patcher.remote.link import HostLink
 from patcher.secrets.redacting import Redactor
 from patcher.session.session import Session
+
+if TYPE_CHECKING:
+    from patcher.migrate.debug_job import DebugJob
 
 PAUSES = (1.0, 3.0, 9.0)
 """Seconds to wait before each repetition of a step whose connection was cut. A guess: a network that changes (Wi-Fi,
@@ -81,6 +84,8 @@ def migrate(
     run = _Run(session, order, listeners, on_step, link, journal)
     with suppress(_StepFailedError):
         run.run_steps()
+    link.hang_up()
+    run.note()
     return Migration(order.host.name, tuple(run.steps), run.findings, run.exit_code, run.job)
 
 
@@ -110,6 +115,8 @@ class _Run:
         self._redactor = Redactor(order.host.secrets.values())
         self._job: DebugJob | None = None
         self.steps: list[Step] = []
+        self._noted = 0
+        """How many of them the journal has."""
         self.findings = Findings()
         self.exit_code: int = ExitCode.CLEAN
 
@@ -121,7 +128,8 @@ class _Run:
         """Run the steps in their order. Raises _StepFailedError at the first that fails."""
         session, order, link, host = self._session, self._order, self._link, self._order.host
         listeners, confirm = self._listeners, self._listeners.confirm
-        listing = list_ahead(session.tree.root, host.include) if order.runs("plan") else None
+        groundwork = ahead(lambda: lay_groundwork(session, host.include)) if order.runs("plan") else None
+        self._redactor.text(repr(self._before))  # Compiles its patterns, also while ssh logs in.
         self._take(
             "preflight",
             lambda: steps.preflight(session, order, link.open_folder(), self._before, confirm),
@@ -129,16 +137,20 @@ class _Run:
         )
         survey = self._take("probe", lambda: steps.probe(link.connection, host))
         payload: Payload | None = None
-        if listing is not None:
+        if groundwork is not None:
             payload = self._take(
-                "plan", lambda: steps.plan(session, host, survey, link.connection, listing()), keep=self._keep_payload
+                "plan",
+                lambda: steps.plan(session, host, survey, link.connection, groundwork()),
+                keep=self._keep_payload,
             )
         if order.runs("transfer"):
             assert payload is not None
             sending, texts = payload, sent_texts(self._journal)
             self._take(
                 "transfer",
-                lambda: steps.transfer(link.connection, sending, order, texts, listeners, self._keep_difference),
+                lambda: steps.transfer(
+                    link.connection, sending, order, texts, listeners, self._keep_difference, new=not link.has_files
+                ),
             )
             if not order.dry:
                 link.note_tree_received()
@@ -165,6 +177,8 @@ class _Run:
                 keep=self._keep_proven,
             )
         if order.runs("job"):
+            from patcher.migrate.debug_job import DebugJob
+
             self._job = DebugJob(link, order, survey, payload, listeners)
             self._take("job", self._job.run, needs_tree=True)
 
@@ -191,6 +205,8 @@ class _Run:
         `connect`: open the connection first. `needs_tree`: the tree must be on the host. `keep` gets what the step
         found, also if it fails. Raises _StepFailedError.
         """
+        if any(step.name not in READ_ONLY_STEPS for step in self.steps[self._noted :]):
+            self.note()
         started = time.monotonic()
         outcome: Outcome[T] | Outcome[None]
         try:
@@ -208,11 +224,15 @@ class _Run:
         step = Step(name, outcome.status, time.monotonic() - started, outcome.detail, outcome.fix, outcome.notes)
         self.steps.append(step)
         self._on_step(step)
-        if not self._order.dry:
-            self._journal.write(entry(self.steps, self._running_job, self._proven), self._redactor)
         if outcome.status == "fail":
             raise _StepFailedError
         return found.value
+
+    def note(self) -> None:
+        """Write the steps so far to the journal, unless it has them. A dry run notes nothing."""
+        if not self._order.dry and self._noted < len(self.steps):
+            self._journal.write(entry(self.steps, self._running_job, self._proven), self._redactor)
+            self._noted = len(self.steps)
 
     def _repeated(self, work: Callable[[], Outcome[T]], *, needs_tree: bool) -> Outcome[T]:
         """Do the work; if the connection is cut, do it again on a new one, after each of the pauses."""

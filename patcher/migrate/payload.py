@@ -6,7 +6,7 @@ The tree here is only read.
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from patcher.check.planning import kept_plan
 from patcher.errors import TreeError
 from patcher.i18n import Phrase, phrase
 from patcher.migrate.host_symbols import HostLookup
-from patcher.migrate.listing import Item, Listing
+from patcher.migrate.listing import Item, Listing, list_tree
 from patcher.migrate.wording import first_few
 from patcher.packages import Environment, probe
 from patcher.patching.applying import apply_result, changes, next_ledger, planned_bytes
@@ -98,7 +98,24 @@ class Payload:
         }
 
 
-def plan_payload(session: Session, listing: Listing, survey: Survey, connection: Connection) -> Payload:
+@dataclass(frozen=True, slots=True)
+class Groundwork:
+    """What the plan for any host is made from, all of one moment."""
+
+    listing: Listing
+    environment: Environment
+    """This machine's packages."""
+    plans: PlanCache
+
+
+def lay_groundwork(session: Session, include: Sequence[str] = ()) -> Groundwork:
+    """Look at this machine, and load the records, which the session keeps. Raises what `list_tree` raises, and others
+    of `patcher.errors` for what is wrong with records or settings.
+    """
+    return Groundwork(list_tree(session.tree.root, include), _environment_here(session), PlanCache(session))
+
+
+def plan_payload(session: Session, groundwork: Groundwork, survey: Survey, connection: Connection) -> Payload:
     """Plan the records for the host's versions on the original texts of the tree here, and return the result.
 
     If a record cannot be applied, `result.failed` is set, and the items are the files as they are here. The options
@@ -110,13 +127,12 @@ def plan_payload(session: Session, listing: Listing, survey: Survey, connection:
     """
     root = session.tree.root
     there = environment_of(survey, root, session.assume)
-    own = _environment_here(session)
+    listing, own, plans = groundwork.listing, groundwork.environment, groundwork.plans
     lookup_here, lookup = HostLookup(own, own, None), HostLookup(there, own, connection)
     target = PlanTarget(there, lookup)
 
     def work(ledger: Ledger) -> Payload:
         found = _as_listed(read_snapshot(session, ledger, record_file_names(session), target=target), listing)
-        plans = PlanCache(session)
         planned = kept_plan(plans, found.situation, lambda: lookup.lasting, elsewhere=True)
         kinds: dict[str, str] = {}
         if own.known:  # Without packages here there is nothing to compare with.

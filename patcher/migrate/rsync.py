@@ -87,8 +87,19 @@ def version(text: str) -> tuple[int, ...]:
     return tuple(int(number) for number in re.findall(r"\d+", text)[:3])
 
 
-def transfer(ssh: Ssh, paths: Paths, names: Iterable[str], *, compress: bool, on_bytes: OnBytes) -> RsyncEnd:
-    """Send the files `names`, paths below `paths.source`. The names go over standard input, so they need no quoting."""
+def transfer(
+    ssh: Ssh,
+    paths: Paths,
+    names: Iterable[str],
+    *,
+    compress: bool,
+    on_bytes: OnBytes,
+    meanwhile: Callable[[], None] = lambda: None,
+) -> RsyncEnd:
+    """Send the files `names`, paths below `paths.source`. The names go over standard input, so they need no quoting.
+
+    `meanwhile` is called once rsync has been started; what it raises ends rsync and is raised.
+    """
     command = _command(ssh, paths, compress=compress)
     env = {name: value for name, value in os.environ.items() if not name.startswith("RSYNC_")} | {"LC_ALL": "C"}
     with tempfile.TemporaryFile() as listed, tempfile.TemporaryFile() as errors:
@@ -97,6 +108,7 @@ def transfer(ssh: Ssh, paths: Paths, names: Iterable[str], *, compress: bool, on
         with subprocess.Popen(command, stdin=listed, stdout=subprocess.PIPE, stderr=errors, env=env) as process:
             try:
                 assert process.stdout is not None
+                meanwhile()
                 _follow(process.stdout, on_bytes)
             except BaseException:
                 process.terminate()

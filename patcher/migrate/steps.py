@@ -9,26 +9,20 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-from patcher import jobs
 from patcher.checks import Check
 from patcher.errors import ExitCode, HostError, UkyError, UsageError
 from patcher.i18n import Phrase, Phrases, listed, phrase
-from patcher.logs.milestones import Milestone
 from patcher.migrate import step_texts
 from patcher.migrate.journal import Entry, Proven
-from patcher.migrate.listing import Listing
 from patcher.migrate.order import MigrationOrder, StepStatus
-from patcher.migrate.payload import Payload, plan_payload
+from patcher.migrate.payload import Groundwork, Payload, plan_payload
 from patcher.migrate.sent_texts import SentTexts
 from patcher.migrate.transfer import Difference, compare, send
-from patcher.migrate.verify import verify_payload
 from patcher.migrate.wording import first_paths, readable_size
 from patcher.packages.releases import Progress
-from patcher.preflight.preflight import run_preflight
 from patcher.profiles.rendered_file import Text, WrittenFile, write_files
-from patcher.profiles.rendering import render_all
 from patcher.remote.connection import Connection
 from patcher.remote.environment import environment_of
 from patcher.remote.host import Host
@@ -36,6 +30,11 @@ from patcher.remote.survey import Survey, TreeFolder, survey_host
 from patcher.session.session import Session
 from patcher.worktree.hashing import digest_of
 from patcher.worktree.ledger import now
+
+# What one step alone needs is imported by it: the first steps begin sooner, and `--only` does without the rest.
+if TYPE_CHECKING:
+    from patcher.jobs import Job
+    from patcher.logs.milestones import Milestone
 
 T = TypeVar("T")
 Confirm = Callable[[Phrase], bool]
@@ -167,13 +166,15 @@ def probe(connection: Connection, host: Host) -> Outcome[Survey]:
 # plan --------------------------------------------------------------------------------------------------------------
 
 
-def plan(session: Session, host: Host, survey: Survey, connection: Connection, listing: Listing) -> Outcome[Payload]:
+def plan(
+    session: Session, host: Host, survey: Survey, connection: Connection, groundwork: Groundwork
+) -> Outcome[Payload]:
     """Plan the records for the host's versions, and apply them in memory to the files listed.
 
     Fails if a record cannot be applied for that host. Fails too if no environment for training was found there: a plan
     without versions needs no records, and would take them out of a tree that has them.
     """
-    payload = plan_payload(session, listing, survey, connection)
+    payload = plan_payload(session, groundwork, survey, connection)
     if not payload.environment.known:
         error = UsageError(
             phrase("it is not known which environment trains on {host}", host=host.name),
@@ -212,11 +213,14 @@ def transfer(
     texts: SentTexts,
     listeners: Listeners,
     on_compared: Callable[[Difference], None],
+    *,
+    new: bool,
 ) -> Outcome[None]:
     """Send what the host lacks, and put it into the tree there. A dry run only compares.
 
-    `on_compared` gets the difference before anything is sent. Raises HostError if edits on the host would be moved
-    aside, or files replaced while a job runs, and nobody confirms it.
+    `on_compared` gets the difference before anything is sent. `new`: the folder there was empty, so no job runs in it.
+    Raises HostError if edits on the host would be moved aside, or files replaced while a job runs, and nobody confirms
+    it.
     """
     difference = compare(connection, payload, texts.pulled())
     on_compared(difference)
@@ -224,7 +228,10 @@ def transfer(
         return Outcome(None, step_texts.would_send(payload, difference), notes=step_texts.would_change(difference))
     if not difference.nothing and not order.yes:
         _confirm_overwriting(order.host, difference, listeners.confirm)
-        _confirm_running_job(order.host, jobs.running(connection), listeners.confirm)
+        if not new:
+            from patcher.jobs import running
+
+            _confirm_running_job(order.host, running(connection), listeners.confirm)
     texts.add(payload)
     sent = send(connection, payload, difference, progress=listeners.progress)
     texts.keep_only(payload)
@@ -262,7 +269,7 @@ def _confirm_overwriting(host: Host, difference: Difference, confirm: Confirm) -
         )
 
 
-def _confirm_running_job(host: Host, job: jobs.Job | None, confirm: Confirm) -> None:
+def _confirm_running_job(host: Host, job: Job | None, confirm: Confirm) -> None:
     """Ask before files of a running job are replaced.
 
     It may still import modules: with some of them old and others new it fails late, with an error that misleads.
@@ -298,6 +305,8 @@ def render(
 
     A file that somebody has edited there stays, with a note on how to see the difference.
     """
+    from patcher.profiles.rendering import render_all
+
     root = session.tree.root
     environment = payload.environment if payload is not None else environment_of(survey, root)
     versions = {name: item.version for name, item in environment.packages.items()}
@@ -320,6 +329,8 @@ def verify(connection: Connection, payload: Payload, *, stamps: bool) -> Outcome
 
     With `stamps` the host does not read files whose size and times are as when it last read them.
     """
+    from patcher.migrate.verify import verify_payload
+
     checks = verify_payload(connection, payload, stamps=stamps)
     failing = [check for check in checks if check.status == "fail"]
     if failing:
@@ -360,6 +371,8 @@ def environment(
     if before is not None and fingerprint == before.key and not order.names("environment"):
         detail = phrase("nothing has changed since {at}: {found}", at=before.at, found=before.found)
         return Outcome(before, detail, notes=(phrase("to look again all the same: {command}", command=again),))
+    from patcher.preflight.preflight import run_preflight
+
     checks = run_preflight(connection, host, survey, "data", on_check=on_check)
     notes = tuple(
         phrase("{name}: {detail}  ->  {fix}", name=check.name, detail=check.detail, fix=check.fix)

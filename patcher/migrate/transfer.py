@@ -177,12 +177,12 @@ class _Transfer:
         files = [item for item in self._items if item.source is not None]
         if not (made or files):
             return "none"
+        if self._connection.ssh is not None and sum(item.size for item in files) > LITTLE and self._rsync_fits():
+            return self._rsync(files, made)
         self._tar(made)
         if files and self._connection.host.here:
             self._copy(files)
             return "copy"
-        if self._connection.ssh is not None and sum(item.size for item in files) > LITTLE and self._rsync_fits():
-            return self._rsync(files)
         self._tar(files)
         return "tar"
 
@@ -220,7 +220,8 @@ class _Transfer:
             return True
         return False
 
-    def _rsync(self, files: Sequence[Item]) -> Way:
+    def _rsync(self, files: Sequence[Item], made: Sequence[Item]) -> Way:
+        """Send `files` by rsync, and `made`, which are in memory alone, over the connection while it runs."""
         ssh, first = self._connection.ssh, files[0]
         assert ssh is not None
         assert first.source is not None
@@ -229,7 +230,9 @@ class _Transfer:
         basis = prepared["root"] if prepared["basis"] else None
         paths = rsync.Paths(root, prepared["incoming"], prepared["partial"], basis)
         names = [item.path for item in files]
-        end = rsync.transfer(ssh, paths, names, compress=self._slow, on_bytes=self._more)
+        end = rsync.transfer(
+            ssh, paths, names, compress=self._slow, on_bytes=self._more, meanwhile=lambda: self._tar(made)
+        )
         if end.code == 0:
             return "rsync"
         if end.full or end.quota:

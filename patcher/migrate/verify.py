@@ -14,8 +14,7 @@ from patcher.checks import Check, Level, Status
 from patcher.i18n import Phrase, Phrases, phrase
 from patcher.i18n.codec import decode
 from patcher.migrate.agent.verifying import marked_lines
-from patcher.migrate.listing import list_tree
-from patcher.migrate.payload import Payload, plan_payload
+from patcher.migrate.payload import Payload, lay_groundwork, plan_payload
 from patcher.migrate.wording import first_few
 from patcher.patching.verifying import checks_here
 from patcher.plan.outcome import RecordOutcome
@@ -56,7 +55,7 @@ def verify_host(
 
 def _markers_there(session: Session, connection: Connection, survey: Survey) -> tuple[Check, ...]:
     """Check that the host's tree is this one, with the records that its versions need."""
-    payload = plan_payload(session, list_tree(session.tree.root, connection.host.include), survey, connection)
+    payload = plan_payload(session, lay_groundwork(session, connection.host.include), survey, connection)
     return verify_payload(connection, payload)
 
 

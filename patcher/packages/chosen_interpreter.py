@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -66,7 +66,7 @@ def find_interpreter(python: Path | None, named: NamedPython | None = None) -> t
     else:
         found, chosen = running(), "default"
         note = phrase("the environment is the one that uky-patch itself runs in")
-    return replace(found, problems=(*problems, *found.problems), notes=(*found.notes, note)), chosen
+    return found._replace(problems=(*problems, *found.problems), notes=(*found.notes, note)), chosen
 
 
 def _as_named(named: NamedPython) -> Interpreter:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 Text: TypeAlias = Phrase | Phrases | str
+NAMES = ("git_ignore.py", "run_standard.sh", "run_debug.sh", "run_fast_load.sh")
+"""All files that are rendered, below the tree's root. They belong to each host and are not sent."""
 _PLACEHOLDER = f"{PREFIX}@\n"
 """Where a template wants the line with the hash."""
 

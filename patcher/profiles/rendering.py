@@ -13,14 +13,12 @@ from patcher.errors import UsageError
 from patcher.i18n import phrase
 from patcher.profiles import git_ignore, kubernetes, run_script
 from patcher.profiles.layout import layout_on
-from patcher.profiles.rendered_file import Rendered, WrittenFile, write_files
+from patcher.profiles.rendered_file import NAMES, Rendered, WrittenFile, write_files
 from patcher.remote.host import Host, Profile
 from patcher.remote.survey import Survey
 from patcher.session.hosts import host_for_session, reach_host, versions_on_host
 from patcher.session.session import Session
 
-NAMES = ("git_ignore.py", "run_standard.sh", "run_debug.sh", "run_fast_load.sh")
-"""All files that are rendered, below the tree's root. They belong to each host and are not sent."""
 RUN = "run.sh"
 """Stands for the run script of the host's profile."""
 _FIELDS = ("python", "data", "models", "output")

@@ -41,7 +41,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import select
 import signal
 import subprocess
@@ -152,7 +151,7 @@ class Channel:
 
         Raises HostError if no greeting comes, FileNotFoundError if there is no such command.
         """
-        self.run = secrets.token_hex(8)
+        self.run = os.urandom(8).hex()
         """A name for this connection that no other has. It stands in the note of the tree's lock."""
         self._error_of = error_of
         self._stderr = bytearray()
@@ -204,16 +203,21 @@ class Channel:
         """
         return _ENDED[-20:]
 
-    def close(self) -> None:
-        """Hang up. The agent finishes the request that it works on, and then ends; it is waited for, up to a limit."""
-        _ENDED.append(self.run)
+    def hang_up(self) -> None:
+        """Close the agent's input, without waiting for its end. After that only `close` may be called."""
         self._closed.set()
         assert self._process.stdin is not None
-        assert self._process.stdout is not None
         if hasattr(self, "_pipes"):
             self._pipes.hang_up()
         with contextlib.suppress(OSError):
             self._process.stdin.close()
+
+    def close(self) -> None:
+        """Hang up. The agent finishes the request that it works on, and then ends; it is waited for, up to a limit."""
+        _ENDED.append(self.run)
+        self.hang_up()
+        assert self._process.stdout is not None
+        with contextlib.suppress(OSError):
             self._process.stdout.close()  # A process that writes to a full pipe would never end.
         self._await(0.5 if self._broken else 5.0, self._process.terminate)
         self._process.send_signal(signal.SIGCONT)  # A stopped process does not act on SIGTERM.
@@ -225,14 +229,18 @@ class Channel:
             self._process.stderr.close()
 
     def _await(self, seconds: float, stop: Callable[[], None]) -> None:
-        """Wait for the process to end, and `stop` it if it has not after so many seconds."""
-        try:
-            self._process.wait(timeout=seconds)
-        except subprocess.TimeoutExpired:
+        """Wait for the process to end, and `stop` it if it has not after so many seconds.
+
+        In a thread, as `Popen.wait` with a timeout looks only now and then, and an end comes up to 50 ms late.
+        """
+        waiting = threading.Thread(target=self._process.wait, daemon=True)
+        waiting.start()
+        waiting.join(seconds)
+        if waiting.is_alive():
             stop()
 
     def _greet(self, first: bytes, timeout: float) -> None:
-        nonce = secrets.token_hex(8)
+        nonce = os.urandom(8).hex()
         try:
             with contextlib.suppress(OSError):  # The process has ended; what it has printed tells why.
                 self._pipes.write(first + agent_program.program(nonce), timeout)

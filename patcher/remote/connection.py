@@ -10,7 +10,6 @@ Where none is, and a person at a terminal may be asked for one, the connection s
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import stat
 import subprocess
@@ -18,7 +17,6 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from patcher.errors import HostError
 from patcher.i18n import phrase
@@ -154,7 +152,7 @@ def _ssh(host: Host, stack: contextlib.ExitStack) -> Ssh:
         return of_user
     socket = _lasting_socket(host) if interactive() else None
     if socket is None:
-        return Ssh(host, Path(stack.enter_context(_short_folder())) / "c")
+        return Ssh(host, stack.enter_context(_short_folder()) / "c")
     ours = Ssh(host, socket, persist=True)
     if ours.is_open():
         return replace(ours, is_shared=True)
@@ -193,7 +191,9 @@ def _destination(host: Host) -> str | None:
     except (OSError, subprocess.TimeoutExpired):
         return None
     lines = [line for line in asked.stdout.splitlines() if line.split(b" ")[0] in _WHERE]
-    return hashlib.sha256(b"\n".join(lines)).hexdigest()[:16] if lines and asked.returncode == 0 else None
+    from patcher.worktree.hashing import digest_of  # At a terminal alone; it loads OpenSSL.
+
+    return digest_of(b"\n".join(lines))[:16] if lines and asked.returncode == 0 else None
 
 
 def _start(host: Host, command: list[str], first: bytes) -> Channel:
@@ -215,15 +215,29 @@ def _one_line(python: str | None) -> str:
     return python if python and "\n" not in python else ""
 
 
-def _short_folder() -> TemporaryDirectory[str]:
-    """A new folder for the socket of the connection. Raises HostError where none can be made."""
+@contextlib.contextmanager
+def _short_folder() -> Iterator[Path]:
+    """A new folder for the socket of the connection, of this user alone; removed at the end.
+
+    Without tempfile, which loads OpenSSL before ssh is started. Raises HostError where none can be made.
+    """
     named = [os.environ.get(name, "") for name in ("XDG_RUNTIME_DIR", "TMPDIR")]
     folders = [
         folder for folder in (*named, *_USUAL) if folder.startswith("/") and len(os.fsencode(folder)) <= _LONGEST
     ]
     for folder in folders:
-        with contextlib.suppress(OSError):
-            return TemporaryDirectory(prefix="uky-", dir=folder, ignore_cleanup_errors=True)
+        made = Path(folder, f"uky-{os.urandom(8).hex()}")
+        try:
+            made.mkdir(mode=0o700)
+        except OSError:
+            continue
+        try:
+            yield made
+        finally:
+            from shutil import rmtree
+
+            rmtree(made, ignore_errors=True)
+        return
     raise HostError(
         phrase("no folder for the socket of an ssh connection"),
         cause=phrase("none of these can be written to: {folders}", folders=", ".join(folders)),

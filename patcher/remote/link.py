@@ -5,6 +5,7 @@ After a cut all three are opened anew (`HostLink.reconnect`).
 
 from __future__ import annotations
 
+import atexit
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -14,7 +15,6 @@ from typing import TYPE_CHECKING
 from patcher.errors import UsageError
 from patcher.i18n import phrase
 from patcher.remote.connection import Connection, connect
-from patcher.remote.tree_folder import open_tree_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -56,7 +56,7 @@ class HostLink:
         Worth it because ssh waits some 0.2 s for the other side at a login, in which the caller can do other work.
         """
         self.close()
-        self._opening = _Opening(self.host)
+        self._opening = _begun_early(self.host) or _Opening(self.host)
 
     def connect(self) -> None:
         """Open a connection in place of the present one, or take the one that `begin` has begun.
@@ -78,6 +78,8 @@ class HostLink:
 
     def open_folder(self) -> TreeFolder:
         """Open the tree's folder on the host. Raises HostError and UsageError as `open_tree_folder` does."""
+        from patcher.remote.tree_folder import open_tree_folder  # Loaded while ssh logs in.
+
         self._folder = open_tree_folder(self.connection, self.folder_name, self._purpose)
         return self._folder
 
@@ -91,9 +93,17 @@ class HostLink:
     @contextmanager
     def locked(self, purpose: str) -> Iterator[None]:
         """Lock the tree on the connection that is open, until the block ends; after an error, until that closes."""
+        from patcher.remote.tree_folder import open_tree_folder
+
         open_tree_folder(self.connection, self.folder_name, purpose)
         yield
         open_tree_folder(self.connection, self.folder_name, None)
+
+    @property
+    def has_files(self) -> bool:
+        """Whether the tree's folder, which is open, had anything in it; a new one has not."""
+        assert self._folder is not None
+        return not self._folder.empty
 
     def note_tree_received(self) -> None:
         """Take down that a migration has put a tree into the folder, without asking the host again."""
@@ -108,6 +118,11 @@ class HostLink:
                 advice=phrase("Run it from the beginning: uky-patch migrate {host}", host=self.host.name),
             )
 
+    def hang_up(self) -> None:
+        """Ask for nothing more, so that the agent ends while the caller goes on; `close` still waits for its end."""
+        if self._connection is not None:
+            self._connection.channel.hang_up()
+
     def close(self) -> None:
         """Close the connection, which releases the lock."""
         opening, self._opening = self._opening, None
@@ -121,7 +136,7 @@ class _Opening:
     """A connection that a thread opens while the command goes on."""
 
     def __init__(self, host: Host) -> None:
-        self._host = host
+        self.host = host
         self._stack = ExitStack()
         self._connection: Connection | None = None
         self._error: BaseException | None = None
@@ -132,7 +147,7 @@ class _Opening:
 
     def _open(self) -> None:
         try:
-            self._connection = self._stack.enter_context(connect(self._host))
+            self._connection = self._stack.enter_context(connect(self.host))
         except BaseException as error:
             self._error = error
         if self._abandoned.is_set():  # `abandon` may have stopped waiting, so nobody else closes it.
@@ -157,6 +172,28 @@ class _Opening:
         self._thread.join(_PATIENCE)
         if not self._thread.is_alive():
             self._stack.close()
+
+
+_EARLY: list[_Opening] = []
+"""The connection that was begun before there was a link for it, if any."""
+
+
+def begin_early(host: Host) -> None:
+    """Begin to connect before there is a link; the next `HostLink.begin` takes the connection if its host is equal."""
+    _EARLY.append(_Opening(host))
+    atexit.register(_begun_early, None)
+
+
+def _begun_early(host: Host | None) -> _Opening | None:
+    """The connection to this very host that was begun early. One to another host is closed."""
+    found = None
+    while _EARLY:
+        opening = _EARLY.pop()
+        if opening.host == host:
+            found = opening
+        else:
+            opening.abandon()
+    return found
 
 
 @contextmanager

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 from patcher.errors import RecordError, UsageError, message_of
 from patcher.homes import expanded
 from patcher.i18n import Phrases, phrase
-from patcher.packages.chosen_interpreter import NamedPython
 from patcher.worktree import files
 from patcher.worktree.files import leads_into
 
 if TYPE_CHECKING:
+    from patcher.packages.chosen_interpreter import NamedPython
     from patcher.rewrite.edits import Style
     from patcher.tables.mistakes import KeyPath
     from patcher.tables.shapes import Mistakes, Shape
@@ -167,6 +167,7 @@ def _python(root: Path, mistakes: Mistakes, path: KeyPath, written: Any) -> Name
 
     Whether there is one is looked at when it is needed, as `list` and a `--python` do not need it.
     """
+    from patcher.packages.chosen_interpreter import NamedPython
     from patcher.tables.shapes import text
 
     named = text().read(mistakes, path, written)

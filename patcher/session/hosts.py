@@ -23,12 +23,12 @@ from patcher.secrets.contexts import is_secret_value
 from patcher.secrets.names import is_secret
 from patcher.secrets.redacting import learn
 from patcher.session.config import Config
-from patcher.session.session import Session
 from patcher.trust import is_trusted
 
 if TYPE_CHECKING:
     from patcher.remote.connection import Connection
     from patcher.remote.survey import Survey
+    from patcher.session.session import Session
 
 
 def find_host(config: Config, name: str, **given: Any) -> Host:

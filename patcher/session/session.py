@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Literal
 
 from patcher.errors import RecordError, ReleaseError, UsageError
 from patcher.i18n import Phrase, phrase
-from patcher.packages import Environment, probe
 from patcher.session import config as settings
 from patcher.tree import Tree
 from patcher.trust import search_only_outside
 from patcher.worktree import verl_tree
 
-# Records, plans and the analysis of sources are imported in the functions that need them: `status` from its note and
-# `--help` make a session too, and start without them.
+# Records, plans, packages and the analysis of sources are imported in the functions that need them: `status` from its
+# note and `--help` make a session too, and start without them; `migrate` loads them while ssh logs in.
 if TYPE_CHECKING:
     from patcher.analysis.symbols import Symbols
+    from patcher.packages import Environment
     from patcher.plan.applicability import SymbolLookup
     from patcher.plan.inputs import Request
     from patcher.plan.own_imports import TreeLookup
@@ -96,6 +96,8 @@ class Session:
     def _tree(self) -> Tree | None:
         tree = self._named_tree()
         if tree is None:
+            from patcher.packages import probe
+
             installed = probe(self.python, None, {}).packages.get("verl")
             if installed is None or installed.location is None:
                 return None
@@ -121,6 +123,8 @@ class Session:
         """What is installed under the interpreter that trains, with the assumed versions before it."""
         if self.given_environment is not None:
             return self.given_environment
+        from patcher.packages import probe
+
         return probe(self.python, self.tree.root, self.assume, named=self.config.python)
 
     @property

@@ -13,11 +13,6 @@ from typing import Any
 from patcher.i18n import listed, phrase
 from patcher.tables.mistakes import KeyPath, Mistake
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 LIMIT = 512 * 1024
 """Characters that a file may have; the largest shipped record has a tenth of it."""
 
@@ -31,6 +26,11 @@ def decode(text: str, path: Path) -> dict[str, Any] | Mistake:
     if len(text) > LIMIT:
         large = "is too large: {count} {count:character|characters}, at most {most} are read"
         return Mistake(str(path), 0, "", phrase(large, count=f"{len(text):,}", most=f"{LIMIT:,}"))
+    # Here, as who only checks a table that was given, and most often has none to read, does without its patterns.
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
     try:
         data: dict[str, Any] = tomllib.loads(text)
         return data

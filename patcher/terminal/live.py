@@ -8,14 +8,16 @@ On a terminal it is one line that changes; in a file or pipe, a line for each ph
 from __future__ import annotations
 
 import sys
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from patcher.i18n import Phrase, language, phrase, show
-from patcher.logs.milestones import Milestone, Phase, phase_name
 from patcher.terminal.layout import wrapped
 from patcher.terminal.printing import end_passing, guard, room, settled, show_passing
 from patcher.terminal.sequences import is_dumb
 from patcher.visible import visible_line
+
+if TYPE_CHECKING:
+    from patcher.logs.milestones import Milestone, Phase
 
 INDENT = " " * 12
 WORTH = 5.0
@@ -53,7 +55,7 @@ class Live:
             if reached.phase == "loop":
                 self.end()
         elif reached.phase == "loop":
-            self._line(reached.at, show(phase_name("loop"), language()))
+            self._line(reached.at, _name("loop"))
 
     def time(self, at: float) -> None:
         """Tell how late it is; on a terminal alone."""
@@ -94,7 +96,7 @@ class Live:
         return " ▸ ".join(parts)
 
     def _phase(self, phase: Phase, took: float | None, usual: tuple[float, float] | None) -> str:
-        text = show(phase_name(phase), language())
+        text = _name(phase)
         if took is None or took < WORTH:
             return text
         text += f" {_seconds(took)}"
@@ -121,3 +123,9 @@ def clock(seconds: float) -> str:
 
 def _seconds(seconds: float) -> str:
     return f"{seconds:.0f} s"
+
+
+def _name(phase: Phase) -> str:
+    from patcher.logs.milestones import phase_name  # Loaded where a job is followed, and not to begin a migration.
+
+    return show(phase_name(phase), language())

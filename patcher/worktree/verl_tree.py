@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Iterator
+from typing import Iterator, NamedTuple
 
 from patcher.messages import Refusal, phrase
 from patcher.worktree import disk
@@ -42,8 +41,7 @@ COPIES = frozenset(
 _SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages", "venv", "env"})
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(NamedTuple):
     """A file of the tree. It is not read before `read`."""
 
     path: str
@@ -127,8 +125,7 @@ def below(folder: Path) -> Path | None:
     return None
 
 
-@dataclass(frozen=True)
-class Beside:
+class Beside(NamedTuple):
     """What is in a checkout beside the package: paths below the root, sorted."""
 
     python: tuple[str, ...]

@@ -12,8 +12,7 @@ import pytest
 
 from patcher.check.planning import plan_on_tree
 from patcher.errors import TreeError
-from patcher.migrate.listing import list_tree
-from patcher.migrate.payload import Payload, plan_payload
+from patcher.migrate.payload import Payload, lay_groundwork, plan_payload
 from patcher.migrate.transfer import compare, send
 from patcher.migrate.verify import verify_payload
 from patcher.patching.applying import Order, apply
@@ -87,13 +86,13 @@ class Fork:
         with connect(self.host) as connection:
             open_tree_folder(connection, "fork", None)
             found = survey_host(connection, self.host)
-            return plan_payload(self.session(), list_tree(self.root), found, connection)
+            return plan_payload(self.session(), lay_groundwork(self.session()), found, connection)
 
     def move(self) -> Payload:
         with connect(self.host) as connection:
             open_tree_folder(connection, "fork", "migrate")
             found = survey_host(connection, self.host)
-            cargo = plan_payload(self.session(), list_tree(self.root), found, connection)
+            cargo = plan_payload(self.session(), lay_groundwork(self.session()), found, connection)
             difference = compare(connection, cargo)
             if not difference.nothing:
                 send(connection, cargo, difference)
@@ -202,7 +201,9 @@ def test_a_second_run_has_the_same_cargo_to_the_byte(toy: Fork, monkeypatch: pyt
     monkeypatch.setattr("patcher.migrate.payload.now", lambda: "2030-01-01T00:00:00+00:00")
     with connect(toy.host) as connection:
         open_tree_folder(connection, "fork", None)
-        again = plan_payload(toy.session(), list_tree(toy.root), survey_host(connection, toy.host), connection)
+        again = plan_payload(
+            toy.session(), lay_groundwork(toy.session()), survey_host(connection, toy.host), connection
+        )
         assert compare(connection, again).nothing
 
 
@@ -296,10 +297,10 @@ def test_a_record_reaches_a_file_through_a_symlink_of_the_tree(toy: Fork) -> Non
 def test_a_file_that_changes_while_it_is_read_stops_the_plan(toy: Fork) -> None:
     with connect(toy.host) as connection:
         open_tree_folder(connection, "fork", None)
-        listed = list_tree(toy.root)
+        groundwork = lay_groundwork(toy.session())
         (toy.root / TOY).write_text("value = old(1)  # otherwise\n")
         with pytest.raises(TreeError, match="changed while it was read"):
-            plan_payload(toy.session(), listed, survey_host(connection, toy.host), connection)
+            plan_payload(toy.session(), groundwork, survey_host(connection, toy.host), connection)
 
 
 def test_mode_and_newlines_stay(toy: Fork) -> None:
@@ -351,7 +352,7 @@ def test_what_cannot_be_looked_up_is_decided_by_the_version_and_said(
     with connect(toy.host) as connection:
         open_tree_folder(connection, "fork", None)
         session = toy.session(assume={"vllm": "0.20.2"})
-        cargo = plan_payload(session, list_tree(toy.root), survey_host(connection, toy.host), connection)
+        cargo = plan_payload(session, lay_groundwork(session), survey_host(connection, toy.host), connection)
     (outcome,) = [outcome for outcome in cargo.result.plan.outcomes if outcome.id == "toy-has"]
     assert outcome.kind == "applied"
     assert "decided by version alone" in str(outcome.note)
@@ -361,7 +362,7 @@ def test_an_assumed_version_counts_for_the_host(toy: Fork) -> None:
     with connect(toy.host) as connection:
         open_tree_folder(connection, "fork", None)
         session = toy.session(assume={"numpy": "1.26.4"})
-        cargo = plan_payload(session, list_tree(toy.root), survey_host(connection, toy.host), connection)
+        cargo = plan_payload(session, lay_groundwork(session), survey_host(connection, toy.host), connection)
     assert kinds(cargo) == {"toy-for-here": "applied", "toy-for-there": "not-needed"}
 
 
@@ -380,7 +381,7 @@ def test_a_host_without_an_environment_for_training_is_told_so(
         environment = environment_of(found, toy.root)
         assert environment.version("verl") == "0.1.0"
         assert environment.version("vllm") is None
-        cargo = plan_payload(toy.session(), list_tree(toy.root), found, connection)
+        cargo = plan_payload(toy.session(), lay_groundwork(toy.session()), found, connection)
     assert not cargo.result.failed
     assert any("--python" in str(note) and "no vllm was found" in str(note) for note in cargo.notes)
 

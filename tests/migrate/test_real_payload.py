@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from patcher.migrate.listing import list_tree
-from patcher.migrate.payload import plan_payload
+from patcher.migrate.payload import lay_groundwork, plan_payload
 from patcher.migrate.transfer import compare, send
 from patcher.migrate.verify import verify_payload
 from patcher.packages.releases import sources
@@ -62,7 +61,7 @@ def test_verl_arrives_with_the_records_of_the_host(release: str, reachable: Mach
     host = Host("loop", "loop", path=f"~/cargo-{release}", python="training")
     with connect(host) as connection:
         open_tree_folder(connection, "fork", "migrate")
-        cargo = plan_payload(Session(root), list_tree(root), survey_host(connection, host), connection)
+        cargo = plan_payload(Session(root), lay_groundwork(Session(root)), survey_host(connection, host), connection)
         assert not cargo.result.failed
         assert cargo.environment.version("vllm") == "0.20.2"
         assert cargo.environment.version("verl") == release
@@ -103,7 +102,7 @@ def test_an_old_python_surveys_and_proves(reachable: Machine, tmp_path_factory: 
         with connect(host) as connection:
             open_tree_folder(connection, "fork", "migrate")
             found = survey_host(connection, host)
-            cargo = plan_payload(Session(root), list_tree(root), found, connection)
+            cargo = plan_payload(Session(root), lay_groundwork(Session(root)), found, connection)
             send(connection, cargo, compare(connection, cargo))
             checks = verify_payload(connection, cargo)
             package = connection.channel.ask("sources", package=str(reachable.home / "old-python/verl"), known=None)

@@ -17,8 +17,8 @@ from patcher.check.pair import judge
 from patcher.check.rules.engine_flags import options_of
 from patcher.check.scripts.files import script_uses
 from patcher.packages.releases import sources
-from patcher.profiles.rendered_file import Rendered
-from patcher.profiles.rendering import NAMES, render_all
+from patcher.profiles.rendered_file import NAMES, Rendered
+from patcher.profiles.rendering import render_all
 from patcher.remote.host import Host
 from tests.profiles.hosts import survey
 

@@ -95,3 +95,23 @@ def test_a_login_that_takes_long_holds_nobody_up(
     assert logins.opened == 0
     logins.may_go_on.set()
     wait_for(lambda: logins.closed == 1, "the late connection is closed")
+
+
+def test_a_connection_begun_before_the_link_is_taken_over(logins: Logins, link: HostLink) -> None:
+    logins.may_go_on.set()
+    module.begin_early(Host("far", target="far"))
+    link.begin()
+    link.connect()
+    assert (logins.opened, logins.closed) == (1, 0)
+    link.close()
+    assert (logins.opened, logins.closed) == (1, 1)
+
+
+def test_one_begun_to_another_host_is_closed(logins: Logins, link: HostLink) -> None:
+    logins.may_go_on.set()
+    module.begin_early(Host("far", target="elsewhere"))
+    link.begin()
+    link.connect()
+    assert link.connection is link.host
+    assert (logins.opened, logins.closed) == (2, 1)
+    link.close()

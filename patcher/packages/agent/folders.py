@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from patcher.messages import Message, phrase
 from patcher.worktree import files
@@ -49,8 +49,7 @@ OTHER_NAMES = {
 _DISTRIBUTION_OF = {module: name for name, module in MODULES.items()}
 
 
-@dataclass(frozen=True)
-class Metadata:
+class Metadata(NamedTuple):
     """A `.dist-info`, `.egg-info` or `EGG-INFO`: the distribution and version that its name tells ("" if not)."""
 
     distribution: str
@@ -64,8 +63,7 @@ class Metadata:
         return cls(distribution, rest.partition("-")[0], path)
 
 
-@dataclass(frozen=True)
-class Folder:
+class Folder(NamedTuple):
     """One import folder: the modules and metadata of interest in it."""
 
     path: Path

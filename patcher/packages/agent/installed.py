@@ -10,9 +10,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from patcher.messages import Message, phrase
 from patcher.packages.agent.folders import (
@@ -39,8 +38,7 @@ Origin = Literal["wheel", "editable", "checkout", "folder", "assumed", "interpre
 `checkout` a git tree, `file` a file that tells it (CUDA)."""
 
 
-@dataclass(frozen=True)
-class Installed:
+class Installed(NamedTuple):
     """A package and its version, as Python would import it."""
 
     name: str
@@ -90,8 +88,7 @@ def cuda(torch: Installed | None) -> Installed | None:
     return Installed("cuda", found[1], None, file, "file", "the toolkit's version") if found else None
 
 
-@dataclass(frozen=True)
-class _Place:
+class _Place(NamedTuple):
     """A package's folder, the import folder that it is found through, and the distributions that claim it there."""
 
     package: Path

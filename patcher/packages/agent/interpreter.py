@@ -12,8 +12,8 @@ import re
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from patcher.messages import Message, english, phrase, why
 from patcher.packages.agent.folders import text_of
@@ -29,8 +29,7 @@ class Unusable(Exception):  # noqa: N818
         self.cause = cause
 
 
-@dataclass(frozen=True)
-class Interpreter:
+class Interpreter(NamedTuple):
     """An interpreter, its version (`3.11`, with the patch level where a file tells it) and its import folders."""
 
     python: Path | None

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import tempfile
 from typing import IO, TYPE_CHECKING
 
 from patcher.messages import Message, Refusal, phrase, why
@@ -55,6 +54,8 @@ def _environment_after(lines: list[str], *, login: bool) -> dict[str, str]:
     So the file holds the variables, separated by NUL; or the number of the line that failed and its exit code; or
     nothing, where a line ended the shell, as `exit` or `exec` does.
     """
+    import tempfile  # Costs 2 ms, and few hosts have such lines.
+
     with tempfile.TemporaryFile() as variables, tempfile.TemporaryFile() as printed:
         out = variables.fileno()
         program = [
