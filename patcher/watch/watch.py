@@ -41,7 +41,7 @@ from patcher.watch import local_log
 from patcher.watch.agent.process_facts import is_python, title
 from patcher.watch.host_log import HostLog
 from patcher.watch.local_log import LocalLog
-from patcher.watch.machines import HostMachine, Machine, ThisMachine, other_nodes
+from patcher.watch.machines import Machine, host_machine, other_nodes, this_machine
 from patcher.watch.result import WatchResult
 from patcher.watch.run_state import End, RunState, Source
 from patcher.watch.stacks.symptoms import add_stack_symptoms
@@ -206,7 +206,7 @@ def _target_of_process(
         listener.problem(phrase("no log of process {pid} is found: it is watched without", pid=pid))
     source = LocalLog(log, local_log.started_at(process.start))
     ray, others = _nodes(session, asked, None, listener, stack)
-    machines = [ThisMachine({"pids": [[pid, process.start]], "ray": ray}, HERE), *others]
+    machines = [this_machine(HERE, {"pids": [[pid, process.start]], "ray": ray}), *others]
     return _Target(source, machines, Redactor())
 
 
@@ -223,7 +223,7 @@ def _target_of_log(session: Session, asked: WatchRequest, log: Path, listener: L
         order |= {"job": look(str(log.parent)), "stacks": str(log.parent / STACKS)}
     mark = order["job"]["id"] if "job" in order else None
     ray, others = _nodes(session, asked, mark, listener, stack)
-    machines = [ThisMachine({**order, "ray": ray}, HERE), *others]
+    machines = [this_machine(HERE, {**order, "ray": ray}), *others]
     return _Target(source, machines, Redactor())
 
 
@@ -299,7 +299,7 @@ def _target_on_hosts(session: Session, asked: WatchRequest, listener: Listener, 
             if len(asked.hosts) > 1 and address is None:
                 address = next(iter(lasting.ask("pulse", order=order)["rays"]), None)
             ours = {"mark": job.id, "ray": address}
-        machines.append(HostMachine(host.name, order if not machines else ours, lasting.do, folder.path))
+        machines.append(host_machine(host.name, order if not machines else ours, lasting.do, folder.path))
     assert source is not None
     secrets = [value for host in asked.hosts for value in host.secrets.values()]
     return _Target(source, machines, Redactor(secrets), versions)
