@@ -1,6 +1,6 @@
 """Plan on this machine for the trees of nodes, once for all nodes that have the same tree and the same packages.
 
-A node tells the digests of the files that a plan reads (`patcher.cluster.agent.node.look`). By these a copy of its tree
+A node tells the digests of the files that a plan reads (`patcher.cluster.node.look`). By these a copy of its tree
 is made in a folder here: a file comes from the tree here if that has the same bytes, else from the node. A session on
 the copy then answers what `status`, `verify` and `apply` would answer on the node. What is to be written there is sent
 as bytes, with the digests of the files that the plan was made from.
