@@ -245,7 +245,7 @@ def _numbers(name: str) -> tuple[tuple[str, int], ...]:
     return tuple((text, int(digits or 0)) for text, digits in re.findall(r"(\D*)(\d*)", name))
 
 
-_NETWORK = (
+NETWORK = (
     *("nfs", "nfs3", "nfs4", "lustre", "gpfs", "ceph", "beegfs", "glusterfs", "cifs", "smb2", "smb3", "9p", "afs"),
     *("virtiofs", "wekafs", "orangefs", "pvfs2", "panfs", "vastnfs", "cpfs", "ocfs2", "gfs2"),
 )
@@ -257,7 +257,7 @@ _LOCAL_FUSE = ("fuse.fuse-overlayfs", "fuse.lxcfs", "fuse.ntfs", "fuseblk")
 def is_shared_storage(identity: Identity) -> bool:
     """Whether a file system is one that several machines see."""
     kind = identity.kind
-    return kind in _NETWORK or (kind.startswith("fuse") and kind not in _LOCAL_FUSE)
+    return kind in NETWORK or (kind.startswith("fuse") and kind not in _LOCAL_FUSE)
 
 
 def trees(nodes: Sequence[Node]) -> tuple[tuple[Node, ...], ...]:
