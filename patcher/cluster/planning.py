@@ -76,7 +76,6 @@ class Seen:
 class NodePlan:
     """The outcome of planning, for all nodes with the same `Seen.key`."""
 
-    session: Session
     versions: Mapping[str, str] = field(default_factory=dict)
     """By package."""
     records: Mapping[str, str] = field(default_factory=dict)
@@ -166,7 +165,7 @@ class Workspace:
                 self._plans[key] = _there(_plan(session, wanted, level), session, str(seen.answer["root"]))
             except UkyError as error:
                 root = seen.answer["root"]
-                failure = NodePlan(self._session, error=_reason(error), fix=error.advice)
+                failure = NodePlan(error=_reason(error), fix=error.advice)
                 self._plans[key] = _there(failure, self._sessions.get(seen.key), root)
         return self._plans[key]
 
@@ -281,7 +280,6 @@ def _plan(session: Session, wanted: Wanted | None, level: Level) -> NodePlan:
     outcomes = records_status(session).outcomes
     checks = marker_checks(session) if level == "markers" else checks_here(session)
     return NodePlan(
-        session,
         session.versions,
         {one.id: one.kind for one in outcomes},
         node_checks(checks),
