@@ -81,8 +81,6 @@ class Cluster:
         self._output = output
         self._program = program
         self._rest = b""
-        self.version = ""
-        """Of Ray, on this machine."""
         self.gcs = ""
         """The address that the cluster's raylets were started with."""
         self._seen: dict[str, Node] = {}
@@ -99,7 +97,7 @@ class Cluster:
         """
         event = self._event(JOINING)
         if event["event"] == "joined":
-            self.version, self.gcs = event["version"], event["gcs"]
+            self.gcs = event["gcs"]
             return
         if event.get("kind") == "ray":
             raise UsageError(

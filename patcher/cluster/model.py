@@ -32,8 +32,6 @@ class Identity:
     """When the folder's inode last changed, in ns."""
     kind: str
     """The type of the file system: ext4, nfs4."""
-    source: str
-    """What is mounted there: `filer:/home`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +64,6 @@ class Facts:
     """Folder of the verl that a worker imports."""
     python: str
     """The version of Python that workers run."""
-    executable: str
     versions: Mapping[str, str]
     """By package."""
     variables: Mapping[str, str]
@@ -204,7 +201,6 @@ def facts_of(answer: Mapping[str, Any]) -> Facts:
         root=answer["root"],
         imported=answer["imported"],
         python=answer["python"]["version"],
-        executable=answer["python"]["executable"],
         versions={},
         variables=answer["variables"],
         gpus=tuple(gpu["name"] for gpu in answer["gpus"]),

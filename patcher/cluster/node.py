@@ -208,14 +208,12 @@ def _delivered(tree: Tree, ledger: Ledger) -> list[str]:
 def identity(root: Path) -> dict[str, str | int]:
     """What tells this tree from another, as `patcher.cluster.model.Identity` holds it."""
     status = (root / "verl").stat()
-    kind, source = resources.mount(str(root / "verl"))
     return {
         "boot": _BOOT.read_text().strip(),
         "device": status.st_dev,
         "inode": status.st_ino,
         "born": status.st_ctime_ns,
-        "kind": kind,
-        "source": source,
+        "kind": resources.mount(str(root / "verl"))[0],
     }
 
 

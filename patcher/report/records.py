@@ -28,7 +28,6 @@ from patcher.terminal.table import Cell, Row
 if TYPE_CHECKING:
     from patcher.plan.outcome import RecordOutcome
     from patcher.recording.trial import Trial
-    from patcher.records.model import Record
     from patcher.session.session import Session
 
 

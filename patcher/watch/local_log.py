@@ -141,8 +141,8 @@ class LocalLog:
         if self._folder is not None and (end := read_json(str(self._folder / "end.json"))) is not None:
             return End(end["code"], (self._folder / "stop.json").exists())
         if self._seen and self._members == 0:
-            return End(lost=True)
-        return End(lost=True, unseen=True) if self._abandoned() else None
+            return End()
+        return End(unseen=True) if self._abandoned() else None
 
     def content(self) -> list[tuple[str, BinaryIO]]:
         if self._path is None:
