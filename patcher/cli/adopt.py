@@ -31,8 +31,7 @@ def command(session: Session, ids: tuple[str, ...], every: bool, base: str | Non
     Each file stays what it is but for markers, and gets a pre-image.
     """
     from patcher.recording.adopting import adopt
-    from patcher.report.adopt import adopted_report
-    from patcher.report.apply_result import apply_exit_code
+    from patcher.report.apply_result import adopted_report, apply_exit_code
     from patcher.terminal.document import print_report
 
     if every == bool(ids):

@@ -48,7 +48,7 @@ def command(
     """
     from patcher.recording.backporting import backport
     from patcher.recording.saving import folder_for, save
-    from patcher.report.backport import backport_report
+    from patcher.report.recording import backport_report
     from patcher.terminal.document import print_report
 
     dry_run = dry_run or diff

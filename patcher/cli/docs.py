@@ -22,7 +22,7 @@ def command(session: Session, write: bool, force: bool) -> int:
     `verify` says when the file that was written no longer holds.
     """
     from patcher.patching.change_record import NAMES, fork_state, write_document
-    from patcher.report.fork_document import fork_document, fork_documents_report
+    from patcher.report.documents import fork_document, fork_documents_report
     from patcher.terminal.document import Lines, print_report
 
     state = fork_state(session)

@@ -51,7 +51,7 @@ def command(session: Session, record_id: str, file: Path | None) -> int:
 
 def _try(session: Session, record_id: str, file: Path) -> int:
     from patcher.recording.trial import try_on
-    from patcher.report.trial import trial_report
+    from patcher.report.records import trial_report
     from patcher.rewrite.outcome import AlreadyDone, Rewritten
     from patcher.terminal.document import print_report
 

@@ -27,7 +27,7 @@ def command(session: Session, record_id: str, place: str, into: Path | None, dry
     from patcher.recording.saving import folder_for, save_text
     from patcher.recording.skeleton import skeleton
     from patcher.records.rules import is_id
-    from patcher.report.new import new_report
+    from patcher.report.recording import new_report
     from patcher.terminal.document import print_report
 
     try:

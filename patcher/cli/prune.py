@@ -36,7 +36,7 @@ def command(session: Session, /, host: str, keep: int, days: float, yes: bool, d
     from patcher.i18n import phrase
     from patcher.migrate.pruning import Pruned, prune, superfluous
     from patcher.remote.link import linked
-    from patcher.report.prune import pruned_report, stored_report
+    from patcher.report.clean import pruned_report, stored_report
     from patcher.terminal.document import print_report
 
     machine = ordered_host(session, host, given)

@@ -28,7 +28,7 @@ def command(session: Session, target: str, branch: str, base: str, dry_run: bool
     VERL is a version, whose tag counts before the release, or a commit. The working copy is not touched.
     """
     from patcher.recording.rebasing import rebase
-    from patcher.report.rebase import rebase_report
+    from patcher.report.recording import rebase_report
     from patcher.terminal.document import print_report
 
     found = rebase(session, target, base, branch, dry_run=dry_run)

@@ -69,7 +69,7 @@ def command(
     from patcher.recording.base import find_base
     from patcher.recording.recording import propose
     from patcher.recording.saving import folder_for, save
-    from patcher.report.record import record_report
+    from patcher.report.recording import record_report
     from patcher.terminal.document import print_report
     from patcher.terminal.progress import progress
 
@@ -129,7 +129,7 @@ def _as_group(one: Recorded, name: str = "") -> Group:
 def _ask_about(one: Recorded, found: Proposal, more: int) -> tuple[list[Group], list[Group] | None]:
     """What is kept of a record, and what is to be asked about next; None: all others stay as they are."""
     from patcher.recording.proposal import Group
-    from patcher.report.record import proposed
+    from patcher.report.recording import proposed
     from patcher.terminal.document import print_report
 
     print_report(proposed(one, found, language()))

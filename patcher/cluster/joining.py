@@ -41,10 +41,10 @@ on a busy machine."""
 GRACE = 30.0
 """Seconds beyond the limit of the nodes after which the driver itself counts as hung. A guess."""
 _START_DRIVER = "import sys; sys.path.insert(0, sys.argv.pop(1)); from patcher.cluster.driver import main; main()"
-SENT_TO_NODES = (*SENT, "__init__.py", "cluster/git_on_node.py", "errors.py", "i18n/*.py", "visible.py", "tree", "git")
-"""What a node is sent, as patterns below `patcher`: the agent, and what `patcher.cluster.git_on_node` needs. It uses
-the standard library alone, that of Python 3.10 for the latter."""
-START = "from patcher.agent import VERBS; from patcher.cluster.agent.node import main; main(VERBS)"
+SENT_TO_NODES = (*SENT, "__init__.py", "cluster/node.py", "errors.py", "i18n/*.py", "visible.py", "tree", "git")
+"""What a node is sent, as patterns below `patcher`: the agent, and what `patcher.cluster.node` needs. It uses the
+standard library alone, that of Python 3.10 for the latter."""
+START = "from patcher.agent import VERBS; from patcher.cluster.node import main; main(VERBS)"
 """The statements with which the agent begins on a node."""
 _KNOCK = 5.0
 """Seconds in which somebody has to accept a connection at the cluster's address. A guess."""
@@ -81,8 +81,6 @@ class Cluster:
         self._output = output
         self._program = program
         self._rest = b""
-        self.version = ""
-        """Of Ray, on this machine."""
         self.gcs = ""
         """The address that the cluster's raylets were started with."""
         self._seen: dict[str, Node] = {}
@@ -99,7 +97,7 @@ class Cluster:
         """
         event = self._event(JOINING)
         if event["event"] == "joined":
-            self.version, self.gcs = event["version"], event["gcs"]
+            self.gcs = event["gcs"]
             return
         if event.get("kind") == "ray":
             raise UsageError(

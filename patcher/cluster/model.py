@@ -32,8 +32,6 @@ class Identity:
     """When the folder's inode last changed, in ns."""
     kind: str
     """The type of the file system: ext4, nfs4."""
-    source: str
-    """What is mounted there: `filer:/home`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +64,6 @@ class Facts:
     """Folder of the verl that a worker imports."""
     python: str
     """The version of Python that workers run."""
-    executable: str
     versions: Mapping[str, str]
     """By package."""
     variables: Mapping[str, str]
@@ -204,7 +201,6 @@ def facts_of(answer: Mapping[str, Any]) -> Facts:
         root=answer["root"],
         imported=answer["imported"],
         python=answer["python"]["version"],
-        executable=answer["python"]["executable"],
         versions={},
         variables=answer["variables"],
         gpus=tuple(gpu["name"] for gpu in answer["gpus"]),
@@ -245,7 +241,7 @@ def _numbers(name: str) -> tuple[tuple[str, int], ...]:
     return tuple((text, int(digits or 0)) for text, digits in re.findall(r"(\D*)(\d*)", name))
 
 
-_NETWORK = (
+NETWORK = (
     *("nfs", "nfs3", "nfs4", "lustre", "gpfs", "ceph", "beegfs", "glusterfs", "cifs", "smb2", "smb3", "9p", "afs"),
     *("virtiofs", "wekafs", "orangefs", "pvfs2", "panfs", "vastnfs", "cpfs", "ocfs2", "gfs2"),
 )
@@ -257,7 +253,7 @@ _LOCAL_FUSE = ("fuse.fuse-overlayfs", "fuse.lxcfs", "fuse.ntfs", "fuseblk")
 def is_shared_storage(identity: Identity) -> bool:
     """Whether a file system is one that several machines see."""
     kind = identity.kind
-    return kind in _NETWORK or (kind.startswith("fuse") and kind not in _LOCAL_FUSE)
+    return kind in NETWORK or (kind.startswith("fuse") and kind not in _LOCAL_FUSE)
 
 
 def trees(nodes: Sequence[Node]) -> tuple[tuple[Node, ...], ...]:

@@ -129,7 +129,6 @@ class Asking:
 
     def __init__(self, session: Session, cluster: Cluster, workspace: Workspace, wait: float) -> None:
         """`wait` is the seconds that a node has for an answer."""
-        self._session = session
         self._cluster = cluster
         self._workspace = workspace
         self._wait = wait

@@ -1,6 +1,6 @@
 """Plan on this machine for the trees of nodes, once for all nodes that have the same tree and the same packages.
 
-A node tells the digests of the files that a plan reads (`patcher.cluster.agent.node.look`). By these a copy of its tree
+A node tells the digests of the files that a plan reads (`patcher.cluster.node.look`). By these a copy of its tree
 is made in a folder here: a file comes from the tree here if that has the same bytes, else from the node. A session on
 the copy then answers what `status`, `verify` and `apply` would answer on the node. What is to be written there is sent
 as bytes, with the digests of the files that the plan was made from.
@@ -76,7 +76,6 @@ class Seen:
 class NodePlan:
     """The outcome of planning, for all nodes with the same `Seen.key`."""
 
-    session: Session
     versions: Mapping[str, str] = field(default_factory=dict)
     """By package."""
     records: Mapping[str, str] = field(default_factory=dict)
@@ -166,7 +165,7 @@ class Workspace:
                 self._plans[key] = _there(_plan(session, wanted, level), session, str(seen.answer["root"]))
             except UkyError as error:
                 root = seen.answer["root"]
-                failure = NodePlan(self._session, error=_reason(error), fix=error.advice)
+                failure = NodePlan(error=_reason(error), fix=error.advice)
                 self._plans[key] = _there(failure, self._sessions.get(seen.key), root)
         return self._plans[key]
 
@@ -281,7 +280,6 @@ def _plan(session: Session, wanted: Wanted | None, level: Level) -> NodePlan:
     outcomes = records_status(session).outcomes
     checks = marker_checks(session) if level == "markers" else checks_here(session)
     return NodePlan(
-        session,
         session.versions,
         {one.id: one.kind for one in outcomes},
         node_checks(checks),

@@ -16,6 +16,7 @@ from patcher.plan.outcome import FAILED, Kind
 from patcher.report.commands import command_line, next_lines
 from patcher.report.header import about_pre_images, environment_json, header, problems, untried_json
 from patcher.report.outcomes import as_json, label, nearest_lines, rows
+from patcher.report.records import text_of
 from patcher.session.config import NAME
 from patcher.terminal.document import Diff, Json, Lines, Part, Table, unified
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from patcher.patching.applying import Order
     from patcher.patching.next_step import NextStep
     from patcher.patching.result import ApplyResult
+    from patcher.recording.adopting import Adopted
     from patcher.session.session import Session
 
 
@@ -147,3 +149,31 @@ def _sentence(done: ApplyResult, session: Session, verb: str, *, dry_run: bool) 
         command=command_line(session, "revert"),
         **fields,
     )
+
+
+def adopted_report(found: Adopted, session: Session, *, diff: bool, dry_run: bool) -> Iterator[Part]:
+    """The report of the apply that it is, what could not be taken over, and what a record warns of."""
+    taken = [record.id for record in found.records]
+    parts = apply_report(found.done, session, verb="adopt", diff=diff, dry_run=dry_run)
+    if session.output == "json":
+        for part in parts:
+            if isinstance(part, Json):
+                refused = [{"id": name, "why": str(why)} for name, why in found.refused]
+                extra = {"base": str(found.base), "adopted": taken, "refused": refused, "kept": list(found.kept)}
+                yield Json({**part.report, **extra})
+        return
+    yield from parts
+    tongue = language()
+    lines: list[str] = []
+    for record in found.records:
+        # A record that is off is one that does harm, or that few need: whoever has it by hand should know why.
+        if not record.enabled:
+            text = phrase("{id} is off by default: {reason}", id=record.id, reason=text_of(record, tongue).reason)
+            lines.append(text.render(tongue))
+    if found.refused:
+        lines.append(show(phrase("not adopted:"), tongue))
+        lines += [f"  {name}: {show(why, tongue)}" for name, why in found.refused]
+    for path in found.kept:
+        lines.append(f"  {show('kept what was changed by hand', tongue)}: {path}")
+    if lines:
+        yield Lines("", *lines)

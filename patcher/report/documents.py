@@ -1,30 +1,38 @@
 """The generated documents: MIGRATION.md from records, docs/symptoms.md and docs/quick-fixes.md from symptoms,
-docs/matrix.md.
+docs/matrix.md, and a fork's own MIGRATION.md.
 
-Each has an English and a Chinese template in `templates/`. `make docs` writes them, by `python -m bench.documents`.
+Each has an English and a Chinese template in `templates/`. `make docs` writes them, by `python -m bench.documents`; a
+fork's is written by `docs --write`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from patcher.check.matrix import Cell, Matrix
 from patcher.diagnose.symptom_tree import sample_line, symptom_tree
-from patcher.i18n import Language, show
+from patcher.i18n import Language, Phrase, language, phrase, show
+from patcher.patching.change_record import NAMES, ForkState, WriteOutcome, with_line
 from patcher.records.model import Record
 from patcher.records.settings import Override, Reasons, Setting
 from patcher.records.symptoms import Symptom
+from patcher.report.commands import command_line
 from patcher.report.matrix import mark, mark_as_is, missing_lines, spans
 from patcher.report.records import conditions, text_of
 from patcher.report.symptoms import fix_conditions, fix_text, fixes, words
 from patcher.rewrite.in_words import in_words
 from patcher.templating import environment
+from patcher.terminal.document import Json, Lines, Part
+
+if TYPE_CHECKING:
+    from patcher.session.session import Session
+
 
 RECORD_DOCUMENTS: Mapping[str, tuple[str, Language]] = {
     "MIGRATION.md": ("migration.md.j2", "en"),
@@ -198,3 +206,62 @@ def table(matrix: Matrix, marked: Callable[[Cell | None], str]) -> str:
     head = (matrix.package, *(f"verl {verl}" for verl in matrix.verl))
     rule = ("---", *("---" for _ in matrix.verl))
     return "\n".join(f"| {' | '.join(row)} |" for row in (head, rule, *rows))
+
+
+_TEMPLATES: Mapping[str, tuple[str, Language]] = {
+    NAMES[0]: ("fork.md.j2", "en"),
+    NAMES[1]: ("fork.zh-CN.md.j2", "zh"),
+}
+_LINE = "<!-- line -->"
+
+
+def fork_document(name: str, state: ForkState, session: Session) -> str:
+    """The text of the document `name`. Pure but for reading its template."""
+    template, tongue = _TEMPLATES[name]
+    lines: dict[str, list[int]] = {}
+    for marked in state.unrecorded:
+        lines.setdefault(marked.file, []).append(marked.line)
+    text = (
+        environment()
+        .get_template(template)
+        .render(
+            line=_LINE,
+            verl=state.verl,
+            pins=sorted(state.pins.items()),
+            applied=list(state.applied.items()),
+            marker=session.config.marker,
+            package=session.config.package,
+            own=[(record_entry(one.record, tongue), one.in_tree) for one in state.own],
+            shipped=[record_entry(one.record, tongue) for one in state.shipped],
+            unrecorded=list(lines.items()),
+            hosts=state.hosts,
+        )
+    )
+    return with_line(text, _LINE, state.basis)
+
+
+def _outcome(name: str, outcome: WriteOutcome) -> Phrase:
+    match outcome:
+        case "written":
+            return phrase("{name}: written", name=name)
+        case "unchanged":
+            return phrase("{name}: holds as it is", name=name)
+        case "foreign":
+            return phrase("{name} is there and was not written by uky-patch; it stays", name=name)
+        case "edited":
+            return phrase("{name} was edited by hand since it was written; it stays", name=name)
+
+
+def fork_documents_report(written: Mapping[str, WriteOutcome], session: Session) -> Iterator[Part]:
+    """What became of each file."""
+    if session.output == "json":
+        files = [{"file": name, "outcome": outcome} for name, outcome in written.items()]
+        yield Json({"root": str(session.tree.root), "files": files})
+        return
+    tongue = language()
+    for name, outcome in written.items():
+        yield Lines(show(_outcome(name, outcome), tongue))
+    if {"foreign", "edited"} & set(written.values()):
+        command = command_line(session, "docs", "--write", "--force")
+        text = phrase("Write it anew, and keep a copy of it in .uky-patch-kept: {command}", command=command)
+        yield Lines(text)

@@ -27,8 +27,6 @@ _REASONS: dict[Reason, Phrase] = {
     "still": phrase("none of its processes does anything"),
     "given": phrase("silent for longer than --limit"),
 }
-_LONGEST = 160
-"""Characters of a line of the log that are shown. Set by hand: two lines of 80 columns."""
 
 
 def watch_report(report: WatchResult, output: Output) -> Iterator[Part]:

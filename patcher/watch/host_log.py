@@ -55,7 +55,7 @@ class HostLog(Source):
 
     def end(self) -> End | None:
         job = self._job
-        return End(job.code, job.state == "stopped", job.state == "lost") if job.over else None
+        return End(job.code, job.state == "stopped") if job.over else None
 
     def content(self) -> list[tuple[str, BinaryIO]]:
         pieces: list[bytes] = []

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from patcher.cluster.model import NETWORK
 from patcher.jobs.agent.folder import read as read_json
 from patcher.jobs.agent.log_reading import Times, find_lines
 from patcher.jobs.agent.processes import TICKS
@@ -82,11 +83,6 @@ ABANDONED = 10.0
 
 A guess: a program that opens its log for each line is not seen to have it open.
 """
-SHARED = (
-    *("nfs", "nfs4", "lustre", "cifs", "smb3", "ceph", "gpfs", "beegfs", "9p", "virtiofs", "wekafs", "glusterfs"),
-    *("afs", "pvfs2", "orangefs", "ocfs2", "gfs2"),
-)
-"""File systems that other machines may write to as well."""
 
 
 class LocalLog:
@@ -145,8 +141,8 @@ class LocalLog:
         if self._folder is not None and (end := read_json(str(self._folder / "end.json"))) is not None:
             return End(end["code"], (self._folder / "stop.json").exists())
         if self._seen and self._members == 0:
-            return End(lost=True)
-        return End(lost=True, unseen=True) if self._abandoned() else None
+            return End()
+        return End(unseen=True) if self._abandoned() else None
 
     def content(self) -> list[tuple[str, BinaryIO]]:
         if self._path is None:
@@ -176,7 +172,7 @@ class LocalLog:
         assert self._path is not None
         if self._foreign is None:
             kind = mount(str(self._path.resolve().parent))[0]
-            self._foreign = kind in SHARED or kind.startswith("fuse")
+            self._foreign = kind in NETWORK or kind.startswith("fuse")
             if os.geteuid() != 0:
                 self._foreign = self._foreign or self._path.stat().st_uid != os.geteuid()
         return self._foreign

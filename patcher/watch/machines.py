@@ -1,21 +1,20 @@
 """The machines with processes of the job: this one, a host over ssh, or a node of a Ray cluster.
 
-Each is a `Machine`, which answers two questions: how much the processes have used so far (`pulse`), and their stacks.
+On each of them the agent answers two verbs: `pulse`, how much the processes have used so far, and `stacks`. A `Machine`
+differs from another only in how it is asked.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from patcher.errors import UkyError
 from patcher.i18n import Phrase, phrase
-from patcher.watch.agent.members import Members, Order
-from patcher.watch.agent.sampler import Sampler, UsageMeter, process_namespace
-from patcher.watch.agent.stacks import take_stacks
+from patcher.watch.agent.members import Order
+from patcher.watch.agent.sampler import Sampler, process_namespace
 from patcher.watch.stacks.processes import MachineStacks
 from patcher.watch.stacks.read_stacks import read_stacks
 
@@ -25,92 +24,64 @@ if TYPE_CHECKING:
     from patcher.remote.connection import Connection
     from patcher.session.session import Session
 
-T = TypeVar("T")
 
-
-class Machine(Protocol):
+@dataclass(frozen=True, slots=True)
+class Machine:
     """A machine that has processes of the job."""
 
     name: str
+    order: Order
+    """What to watch there."""
+    ask: Callable[[str, dict[str, Any]], Any]
+    """Has the agent's verb answered there, with these arguments; gives None where the machine is silent."""
+    root: str = ""
+    """The folder of the tree there, from which its files are shown."""
 
     def pulse(self, gpus: bool = False) -> Mapping[str, Any]:
         """What the processes have used so far, as the agent's `pulse` answers it. `gpus`: also look at the GPUs."""
+        found: Mapping[str, Any] | None = self.ask("pulse", {"order": self.order, "gpus": gpus})
+        return found if found is not None else {"processes": [], "gpus": None, "rays": []}
 
     def stacks(self, native: bool = False) -> MachineStacks:
         """The stack of each process. `native`: also frames of compiled code."""
+        found = self.ask("stacks", {"order": self.order, "native": native})
+        return read_stacks(found, self.name, self.root) if found is not None else MachineStacks(self.name, [])
 
 
-class ThisMachine:
+def this_machine(name: str, order: Order) -> Machine:
     """This machine. The agent's own code is called in this process."""
-
-    def __init__(self, order: Order, name: str, root: str = "") -> None:
-        self.name = name
-        self._root = root
-        self._order = {"folders": [str(Path(sys.executable).parent)], **order}
-        self.members = Members(self._order)
-        self._meter = UsageMeter(self.members)
-
-    def pulse(self, gpus: bool = False) -> Mapping[str, Any]:
-        return self._meter.look(gpus)
-
-    def stacks(self, native: bool = False) -> MachineStacks:
-        return read_stacks(take_stacks(self.members, self._order, native), self.name, self._root)
+    return Machine(name, order, Sampler().ask)
 
 
-class HostMachine:
-    """A host, where the agent runs the same code. If the connection breaks, it is opened again."""
-
-    def __init__(
-        self, name: str, order: Order, do: Callable[[Callable[[Connection], Any]], Any], root: str = ""
-    ) -> None:
-        self.name = name
-        self._order = order
-        self._do = do
-        self._root = root
-
-    def pulse(self, gpus: bool = False) -> Mapping[str, Any]:
-        return dict(self._do(lambda link: link.channel.ask("pulse", order=self._order, gpus=gpus).values))
-
-    def stacks(self, native: bool = False) -> MachineStacks:
-        answer = self._do(lambda link: link.channel.ask("stacks", order=self._order, native=native).values)
-        return read_stacks(answer, self.name, self._root)
+def host_machine(name: str, order: Order, do: Callable[[Callable[[Connection], Any]], Any], root: str = "") -> Machine:
+    """A host, where the agent runs the same code. `do` opens the connection again if it breaks."""
+    return Machine(name, order, lambda verb, args: do(lambda link: link.channel.ask(verb, **args).values), root)
 
 
-_BEGIN, _PULSE, _STACKS = 60.0, 5.0, 60.0
-"""Seconds that a node has to start, to answer `pulse`, and to answer `stacks`. Set by hand."""
+_BEGIN = 60.0
+_LIMITS = {"pulse": 5.0, "stacks": 60.0}
+"""Seconds that a node has to start, and to answer each verb. Set by hand."""
 
 
-class NodeMachine:
+def node_machine(cluster: Cluster, node: Node, order: Order, problem: Callable[[Phrase], object]) -> Machine:
     """A node of a Ray cluster. If it does not answer in time, it is left out of that look, and this is reported
     once."""
+    silent = False
 
-    def __init__(self, cluster: Cluster, node: Node, order: Order, problem: Callable[[Phrase], object]) -> None:
-        self.name = node.name
-        self._cluster, self._node, self._order, self._trouble = cluster, node, order, problem
-        self._silent = False
+    def ask(verb: str, args: dict[str, Any]) -> Any:
+        nonlocal silent
+        found = cluster.see(Sampler, verb, args, _LIMITS[verb], only=[node.id])
+        if node.id not in found and not silent:
+            problem(phrase("{node} gives no answer: it is watched without", node=node.name))
+        silent = node.id not in found
+        return None if silent else found[node.id][1]
 
-    def pulse(self, gpus: bool = False) -> Mapping[str, Any]:
-        answer = self._ask("pulse", _PULSE, gpus=gpus)
-        return answer if answer is not None else {"processes": [], "gpus": None, "rays": []}
-
-    def stacks(self, native: bool = False) -> MachineStacks:
-        answer = self._ask("stacks", _STACKS, native=native)
-        return read_stacks(answer, self.name) if answer is not None else MachineStacks(self.name, [], [], None)
-
-    def _ask(self, verb: str, limit: float, **args: Any) -> Any:
-        found = self._cluster.see(Sampler, verb, {"order": self._order, **args}, limit, only=[self._node.id])
-        if self._node.id in found:
-            self._silent = False
-            return found[self._node.id][1]
-        if not self._silent:
-            self._silent = True
-            self._trouble(phrase("{node} gives no answer: it is watched without", node=self.name))
-        return None
+    return Machine(node.name, order, ask)
 
 
 def other_nodes(
     session: Session, address: str, mark: str | None, problem: Callable[[Phrase], object], stack: ExitStack
-) -> tuple[str, list[NodeMachine]]:
+) -> tuple[str, list[Machine]]:
     """The address of the cluster as its raylets have it, and its nodes whose processes are not visible from this
     machine.
 
@@ -137,4 +108,4 @@ def other_nodes(
     others = {place: node for node, place in found.values() if place != process_namespace()}
     kept = {node.id for node in others.values()}
     cluster.see(Sampler, "where", {}, _BEGIN, only=[], leave=[name for name in found if name not in kept])
-    return cluster.gcs, [NodeMachine(cluster, node, order, problem) for node in others.values()]
+    return cluster.gcs, [node_machine(cluster, node, order, problem) for node in others.values()]

@@ -348,12 +348,10 @@ class RunState:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """How the run ended: its exit code, if somebody recorded it, and whether the job was asked to stop."""
+    """How the run ended: its exit code, None where nobody recorded it, and whether the job was asked to stop."""
 
     code: int | None = None
     stopped: bool = False
-    lost: bool = False
-    """Whether the processes are gone, and nobody recorded the exit code."""
     unseen: bool = False
     """Whether no process was ever seen to write the log: the run ended before, or the log has no writer."""
 

@@ -38,10 +38,11 @@ from patcher.remote.host import HERE, Profile
 from patcher.remote.link import linked
 from patcher.secrets.redacting import Redactor
 from patcher.watch import local_log
+from patcher.watch.agent.members import Order
 from patcher.watch.agent.process_facts import is_python, title
 from patcher.watch.host_log import HostLog
 from patcher.watch.local_log import LocalLog
-from patcher.watch.machines import HostMachine, Machine, ThisMachine, other_nodes
+from patcher.watch.machines import Machine, host_machine, other_nodes, this_machine
 from patcher.watch.result import WatchResult
 from patcher.watch.run_state import End, RunState, Source
 from patcher.watch.stacks.symptoms import add_stack_symptoms
@@ -205,9 +206,7 @@ def _target_of_process(
             )
         listener.problem(phrase("no log of process {pid} is found: it is watched without", pid=pid))
     source = LocalLog(log, local_log.started_at(process.start))
-    ray, others = _nodes(session, asked, None, listener, stack)
-    machines = [ThisMachine({"pids": [[pid, process.start]], "ray": ray}, HERE), *others]
-    return _Target(source, machines, Redactor())
+    return _target_here(session, asked, source, {"pids": [[pid, process.start]]}, listener, stack)
 
 
 def _runs_python(pid: int) -> bool:
@@ -221,10 +220,7 @@ def _target_of_log(session: Session, asked: WatchRequest, log: Path, listener: L
     order: dict[str, Any] = {"log": str(log)}
     if source.profile is not None:
         order |= {"job": look(str(log.parent)), "stacks": str(log.parent / STACKS)}
-    mark = order["job"]["id"] if "job" in order else None
-    ray, others = _nodes(session, asked, mark, listener, stack)
-    machines = [ThisMachine({**order, "ray": ray}, HERE), *others]
-    return _Target(source, machines, Redactor())
+    return _target_here(session, asked, source, order, listener, stack)
 
 
 def _require_log(session: Session, log: Path, wait: float | None, listener: Listener) -> None:
@@ -272,13 +268,15 @@ def _await(session: Session, log: Path, wait: float | None, listener: Listener) 
         time.sleep(min(local_log.NAP, max(0.0, deadline - time.monotonic())))
 
 
-def _nodes(
-    session: Session, asked: WatchRequest, mark: str | None, listener: Listener, stack: ExitStack
-) -> tuple[str | None, Sequence[Machine]]:
-    """The address of the named cluster as its raylets have it, and its other nodes."""
-    if asked.ray is None:
-        return None, ()
-    return other_nodes(session, asked.ray, mark, listener.problem, stack)
+def _target_here(
+    session: Session, asked: WatchRequest, source: LocalLog, order: Order, listener: Listener, stack: ExitStack
+) -> _Target:
+    """What `order` names on this machine, and what belongs to it on the other nodes of a cluster that is named."""
+    ray, others = asked.ray, list[Machine]()
+    if ray is not None:
+        mark = order["job"]["id"] if "job" in order else None
+        ray, others = other_nodes(session, ray, mark, listener.problem, stack)
+    return _Target(source, [this_machine(HERE, {**order, "ray": ray}), *others], Redactor())
 
 
 def _target_on_hosts(session: Session, asked: WatchRequest, listener: Listener, stack: ExitStack) -> _Target:
@@ -299,7 +297,7 @@ def _target_on_hosts(session: Session, asked: WatchRequest, listener: Listener, 
             if len(asked.hosts) > 1 and address is None:
                 address = next(iter(lasting.ask("pulse", order=order)["rays"]), None)
             ours = {"mark": job.id, "ray": address}
-        machines.append(HostMachine(host.name, order if not machines else ours, lasting.do, folder.path))
+        machines.append(host_machine(host.name, order if not machines else ours, lasting.do, folder.path))
     assert source is not None
     secrets = [value for host in asked.hosts for value in host.secrets.values()]
     return _Target(source, machines, Redactor(secrets), versions)

@@ -218,7 +218,7 @@ class Watcher:
         if not self.source.unwritten or time.monotonic() < self._log_read + EVERY:
             return None
         self._log_read = time.monotonic()
-        return End(lost=True) if self._is_over() else None
+        return End() if self._is_over() else None
 
     def _sample(self, *, gpus: bool = False) -> None:
         self._sampled = time.monotonic()

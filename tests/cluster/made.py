@@ -17,7 +17,6 @@ def facts(**changes: Any) -> Facts:
         root="/fork",
         imported="/fork/verl",
         python="3.11.7",
-        executable="/env/bin/python",
         versions={"verl": "0.6.1", "vllm": "0.20.2"},
         variables={"NCCL_DEBUG": "WARN"},
         gpus=(),
@@ -32,7 +31,7 @@ def facts(**changes: Any) -> Facts:
 
 
 def identity(**changes: Any) -> Identity:
-    return replace(Identity(boot="k1", device=1, inode=10, born=5, kind="ext4", source="/dev/vda1"), **changes)
+    return replace(Identity(boot="k1", device=1, inode=10, born=5, kind="ext4"), **changes)
 
 
 def node(name: str, there: Facts | None = None, **changes: Any) -> Node:

@@ -35,7 +35,7 @@ ANSWER: dict[str, Any] = {
     "seconds": 1.5,
     "tree": {
         "contents": {"verl/a.py": "12"},
-        "identity": {"boot": "k", "device": 1, "inode": 2, "born": 3, "kind": "nfs4", "source": "srv:/x"},
+        "identity": {"boot": "k", "device": 1, "inode": 2, "born": 3, "kind": "nfs4"},
     },
 }
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from patcher.cluster.agent import node as on_node
+from patcher.cluster import node as on_node
 from patcher.cluster.model import Identity
 from patcher.cluster.model import trees as grouped
 from patcher.remote.agent.serving import Request, Server
@@ -62,7 +62,7 @@ def test_contents_are_the_packages_files_without_pythons_caches(
     def contents(root: Path) -> dict[str, str]:
         args = {"root": str(root), "wait": 0, "files": [], "folders": []}
         request = Request(Server(-1, 0, {}), 1, "look", args, b"")
-        return cast("dict[str, str]", on_node.look(request, lambda *_: {})["tree"]["contents"])
+        return cast("dict[str, str]", on_node.look(request)["tree"]["contents"])
 
     names = ("verl/__init__.py", "verl/__pycache__/a.cpython-311.pyc", "recipe/b.yaml", "outputs/c.log", "verl/d.pyc")
     for name in names:

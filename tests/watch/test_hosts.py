@@ -16,7 +16,7 @@ import pytest
 from patcher.jobs.follow_log import LastingConnection
 from patcher.records.symptom_parse import load_symptoms
 from patcher.watch.host_log import HostLog
-from patcher.watch.machines import HostMachine
+from patcher.watch.machines import host_machine
 from patcher.watch.run_state import RunState
 from patcher.watch.stacks.grouping import ProcessGroups
 from patcher.watch.stacks.symptoms import find_in_stacks
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.hosts
 def watcher(site: Site, job: Any, limit: float) -> tuple[Watcher, LastingConnection]:
     lasting = LastingConnection(site.link.reconnect, site.open(), lambda _: None)
     source = HostLog(site.host, job, lasting)
-    place = HostMachine(site.host.name, {"job": job.id}, lasting.do, str(site.root))
+    place = host_machine(site.host.name, {"job": job.id}, lasting.do, str(site.root))
     return Watcher(source, [place], RunState("debug", limit), Listener()), lasting
 
 

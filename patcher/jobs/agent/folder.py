@@ -16,7 +16,7 @@ import os
 import re
 import stat
 import time
-from typing import TYPE_CHECKING, Any, BinaryIO, Dict
+from typing import TYPE_CHECKING, Any, BinaryIO, Dict, Iterator
 
 from patcher.jobs.agent import accelerators, batch_runner, processes, queued, traces
 from patcher.messages import Refusal, phrase, why
@@ -67,6 +67,11 @@ def ids(root: str) -> list[str]:
     except OSError:
         return []
     return [name for name in names if os.path.isfile(os.path.join(folder, name, "job.json"))]
+
+
+def all_jobs(root: str) -> Iterator[State]:
+    """What `look` tells of each job of the tree, oldest first."""
+    return (look(os.path.join(jobs_folder(root), name)) for name in ids(root))
 
 
 def folder_of(root: str, wanted: str | None) -> str:

@@ -329,9 +329,7 @@ def _variables(found: Snapshot) -> dict[str, str]:
 
 def _running_job(root: str) -> str | None:
     """The id of a job of the tree that has not ended."""
-    above = folder.jobs_folder(root)
-    states = ((name, folder.look(os.path.join(above, name))["state"]) for name in folder.ids(root))
-    return next((name for name, state in states if state in folder.NOT_OVER), None)
+    return next((job["id"] for job in folder.all_jobs(root) if job["state"] in folder.NOT_OVER), None)
 
 
 def _identity(path: str) -> tuple[int, int] | None:

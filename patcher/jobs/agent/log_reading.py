@@ -37,8 +37,7 @@ _WATCHED = 0.3
 
 def jobs(request: Request) -> dict[str, Any]:
     """All jobs of the tree as `jobs`, oldest first, each as `folder.look` tells it."""
-    root = place.root(request)
-    return {"jobs": [folder.look(os.path.join(folder.jobs_folder(root), name)) for name in folder.ids(root)]}
+    return {"jobs": list(folder.all_jobs(place.root(request)))}
 
 
 def look(request: Request) -> dict[str, Any]:

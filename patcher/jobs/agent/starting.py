@@ -198,8 +198,7 @@ def _submit(at: str, args: dict[str, Any], environment: dict[str, str], job: dic
 
 def _require_idle(root: str, host: str) -> None:
     """Raises Refusal where a job of this tree runs, or waits in a queue."""
-    jobs = [folder.look(os.path.join(folder.jobs_folder(root), name)) for name in folder.ids(root)]
-    for job in jobs:
+    for job in folder.all_jobs(root):
         if job["state"] in folder.NOT_OVER:
             cause = phrase("job {id} runs there since {seconds:.0f} s", id=job["id"], seconds=job["now"])
             if job.get("process"):

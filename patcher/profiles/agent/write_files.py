@@ -6,7 +6,6 @@ A file is known as rendered by its hash line, or by its hash in `.uky-patch/host
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import stat
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from patcher.messages import Refusal, phrase, why
 from patcher.worktree import files
+from patcher.worktree.hashing import digest_of
 from patcher.worktree.json_text import parse_json
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ PREFIX = "# rendered by uky-patch "
 
 def digest(text: str) -> str:
     """The sha256 of a text, lone surrogates included."""
-    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
+    return digest_of(text.encode("utf-8", "surrogateescape"))
 
 
 def is_rendered(text: str) -> bool:
@@ -108,7 +108,7 @@ def _look(
     one["there"] = text
     if path in sent:
         one["outcome"] = "foreign"
-    elif hashes.get(path) == _sha(there) or is_untouched(text):
+    elif hashes.get(path) == digest_of(there) or is_untouched(text):
         one["outcome"] = "updated"
     else:
         one["outcome"] = "kept" if path in hashes or is_rendered(text) else "foreign"
@@ -132,7 +132,7 @@ def _write(root: str, found: list[dict[str, Any]], hashes: dict[str, Any]) -> No
             if one["chmod"]:
                 os.chmod(one["place"], one["mode"])
             if one["outcome"] in ("written", "updated", "unchanged"):
-                known[one["path"]] = _sha(one["content"])
+                known[one["path"]] = digest_of(one["content"])
         if known != hashes:
             os.makedirs(os.path.dirname(beside), 0o700, exist_ok=True)
             text = json.dumps(known, indent=1, sort_keys=True) + "\n"
@@ -180,10 +180,6 @@ def _json(path: str) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
-
-
-def _sha(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
 
 
 def _unusable(path: str, error: OSError) -> Refusal:

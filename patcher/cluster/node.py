@@ -8,38 +8,45 @@ names, because code of the site may print to standard output.
 - `node_texts` sends the files that a plan needs and the asking side does not have.
 - `node_commit` writes the bytes that were planned there, if the tree is still what they were planned for.
 
-git is asked by `patcher.cluster.git_on_node`, which passes functions for that to `look` and `commit`.
+git is asked here, because the checkout is here, and under the tree's lock. It is asked by the room `git`, which
+protects against a checkout of somebody else: no hook, filter or monitor of the repository runs. So this module, `git`
+and `tree`, with the rooms that they import (`errors`, `i18n`), are sent to nodes beside the agent. Unlike the agent
+they need Python 3.10.
 """
 
 from __future__ import annotations
 
 import base64
+import contextlib
 import os
 import platform
-import stat
 import sys
 import time
 import zlib
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Callable, Dict, FrozenSet, Iterable, Iterator, Mapping, Optional, Tuple
+from typing import Any
 
-from patcher.messages import Refusal, phrase
+from patcher.errors import UkyError, UsageError
+from patcher.git.checkout import refuse_foreign_changes
+from patcher.git.delivered import delivered
+from patcher.i18n import phrase
+from patcher.i18n.codec import encode
+from patcher.messages import Refusal
 from patcher.packages.agent.interpreter import running
 from patcher.remote.agent import frames, gpus, resources
 from patcher.remote.agent.facts import Fact, gather
 from patcher.remote.agent.interpreters import described
 from patcher.remote.agent.serving import Request, Server
 from patcher.remote.agent.variables import shown
+from patcher.tree import Tree
+from patcher.tree.source import sha256_of
 from patcher.worktree import disk, verl_tree
 from patcher.worktree.files import lies_in
-from patcher.worktree.hashing import ABSENT, digest_of, digests
+from patcher.worktree.hashing import digest_of, digests
 from patcher.worktree.layout import FOLDER
 from patcher.worktree.ledger import Ledger, dump, parse
-from patcher.worktree.os_errors import refused
-from patcher.worktree.path_guard import resolve
-from patcher.worktree.reading import reading
-from patcher.worktree.storage import Storage
-from patcher.worktree.transaction import Change, transaction
+from patcher.worktree.transaction import Change
 
 PACKAGES = ("verl", "recipe")
 """The packages of a fork that workers import: the trees of two nodes are compared by the files in them."""
@@ -54,13 +61,6 @@ _SHORT = 2.0
 _READS = 5
 """How often the tree is read where another command writes to it meanwhile; as `patcher.session.tree_access`."""
 
-Content = Optional[Tuple[bytes, int]]
-"""A file's bytes and permission bits; None where there is no file."""
-Delivered = Callable[[Path, Dict[str, Content]], FrozenSet[str]]
-"""Of these files, by path, those that git or pip has put into the tree at that root."""
-RefuseForeign = Callable[[Path, Ledger, "set[str]"], None]
-"""Raises Refusal where one of these files has uncommitted changes that the ledger does not account for."""
-
 
 def main(verbs: Mapping[str, str]) -> None:
     """Answer all requests of standard input, in order. `verbs` are those of the agent.
@@ -70,16 +70,12 @@ def main(verbs: Mapping[str, str]) -> None:
     """
     sink = os.dup(int(sys.argv[2]))
     os.dup2(2, 1)
-    own = {
-        "node_look": "patcher.cluster.git_on_node:look",
-        "node_texts": f"{__name__}:texts",
-        "node_commit": "patcher.cluster.git_on_node:commit",
-    }
+    own = {f"node_{name}": f"{__name__}:{name}" for name in ("look", "texts", "commit")}
     server = Server(-1, sink, {**verbs, **own})
     server.answer_all(frames.read_all(sys.stdin.buffer.read()))
 
 
-def look(request: Request, delivered: Delivered) -> dict[str, Any]:
+def look(request: Request) -> dict[str, Any]:
     """The verb `node_look`: what the machine and its tree are; `patcher.cluster.model.facts_of` reads the answer.
 
     The tree is the one at `root`, else the one whose verl a worker imports. `files`, and the records in `folders`, are
@@ -94,7 +90,8 @@ def look(request: Request, delivered: Delivered) -> dict[str, Any]:
     try:
         # As the workers see it: with what PYTHONPATH adds, which an interpreter that is only read off would not have.
         found["interpreter"] = described(running(), "named")
-        found["tree"] = _tree(root, args, delivered)
+        with _refusals():
+            found["tree"] = _tree(root, args)
     except Refusal as error:
         found["error"] = {"title": error.title, "cause": error.cause, "advice": error.advice}
     found["seconds"] = time.monotonic() - started
@@ -107,8 +104,8 @@ def _machine(root: str | None) -> dict[str, Any]:
         {
             "gpus": Fact(gpus.gpus, gpus.SECONDS + 0.5),
             "tree": Fact(lambda: resources.room(at), _SHORT),
-            "tmp": Fact(lambda: resources.room("/tmp"), _SHORT),
-            "shm": Fact(lambda: resources.room("/dev/shm"), _SHORT),
+            "tmp": Fact(lambda: resources.room("/tmp"), _SHORT),  # noqa: S108
+            "shm": Fact(lambda: resources.room("/dev/shm"), _SHORT),  # noqa: S108
         }
     )
     return {
@@ -121,33 +118,43 @@ def _machine(root: str | None) -> dict[str, Any]:
     }
 
 
-def _tree(named: str | None, args: Mapping[str, Any], delivered: Delivered) -> dict[str, Any]:
+def _tree(named: str | None, args: Mapping[str, Any]) -> dict[str, Any]:
     if named is None:
-        raise Refusal(
-            "no-tree",
+        raise UsageError(
             phrase("no tree was named, and a worker finds no verl"),
             advice=phrase("Name it with --root DIR, as its path is on the nodes."),
         )
-    root = verl_tree.root_of(Path(named))
+    tree = Tree.open(Path(named))
     for attempt in range(1, _READS + 1):
-        with reading(Storage(root), wait=args["wait"], on_wait=lambda _: None) as under_way:
+        with tree.reading(wait=args["wait"]) as under_way:
             if under_way.unfinished is not None:
                 raise under_way.unfinished
             ledger = under_way.ledger
-            contents, plan = _digests(root, {*args["files"], *ledger.files}, args["folders"])
+            contents, plan = _digests(tree, {*args["files"], *ledger.files}, args["folders"])
             found = {
                 "contents": contents,
                 "plan": plan,
-                "delivered": sorted(delivered(root, _edited(root, ledger))),
-                "identity": identity(root),
+                "delivered": _delivered(tree, ledger),
+                "identity": identity(tree.root),
             }
             if not under_way.disturbed() or attempt == _READS:
                 return found
     raise AssertionError("unreachable")
 
 
+@contextlib.contextmanager
+def _refusals() -> Iterator[None]:
+    """Raise a UkyError as a Refusal, which crosses the connection."""
+    try:
+        yield
+    except UkyError as error:
+        title, cause, advice = (encode(part) or None for part in (error.title, error.cause, error.advice))
+        as_message = title if isinstance(title, dict) else {"template": "{title}", "fields": {"title": title}}
+        raise Refusal("tree", as_message, cause, advice) from error
+
+
 def _digests(
-    root: Path, named: Iterable[str], folders: Iterable[str]
+    tree: Tree, named: Iterable[str], folders: Iterable[str]
 ) -> tuple[dict[str, str], dict[str, tuple[str, int]]]:
     """Two tables by path; a file that is in both is read once.
 
@@ -156,8 +163,9 @@ def _digests(
     - For the plan: digest and mode of each file that it may read, such as sources and settings, the ledger, the
       pre-images, and those that are `named`, which may be reached by a symlink within the tree.
 
-    Raises Refusal where such a symlink leads out of the tree.
+    Raises TreeError where such a symlink leads out of the tree.
     """
+    root = tree.root
     of_packages = {
         f"{folder}/{path}"
         for folder in PACKAGES
@@ -171,9 +179,9 @@ def _digests(
     contents.update(dict.fromkeys(of_packages & failed.keys(), ""))
     plan = {path: (found[path].sha256, found[path].mode) for path in of_plan & found.keys()}
     for path in sorted(set(named) - plan.keys()):
-        source = _read(root, path)
+        source = tree.read(path)
         if source is not None:
-            plan[path] = (digest_of(source[0]), source[1])
+            plan[path] = (source.sha256, source.mode)
     return contents, plan
 
 
@@ -189,27 +197,23 @@ def _records(root: Path, folders: Iterable[str]) -> Iterator[str]:
         yield from (path.relative_to(root).as_posix() for path in (root / folder).glob("*.toml"))
 
 
-def _edited(root: Path, ledger: Ledger) -> dict[str, Content]:
-    """Patched files that hold neither what was written nor what was there before: a person, git or pip changed them."""
-    found = {path: _read(root, path) for path in ledger.files}
-    return {
-        path: source
-        for path, source in found.items()
-        if _digest_of(source) not in (ledger.files[path].patched, ledger.files[path].original)
-    }
+def _delivered(tree: Tree, ledger: Ledger) -> list[str]:
+    """The files with records that hold neither what was written nor what was there before, because git or pip has put
+    another text there; those that a person has edited are not among them.
+    """
+    odd = [path for path, state in tree.state(ledger).items() if state in ("tampered", "missing")]
+    return sorted(delivered(tree.root, {path: tree.read(path) for path in odd}))
 
 
 def identity(root: Path) -> dict[str, str | int]:
     """What tells this tree from another, as `patcher.cluster.model.Identity` holds it."""
     status = (root / "verl").stat()
-    kind, source = resources.mount(str(root / "verl"))
     return {
         "boot": _BOOT.read_text().strip(),
         "device": status.st_dev,
         "inode": status.st_ino,
         "born": status.st_ctime_ns,
-        "kind": kind,
-        "source": source,
+        "kind": resources.mount(str(root / "verl"))[0],
     }
 
 
@@ -218,23 +222,24 @@ def texts(request: Request) -> dict[str, Any]:
 
     Answers `sizes`, the bytes of each; -1 for a file that is gone meanwhile.
     """
-    root = verl_tree.root_of(Path(request.args["root"]))
-    found = [_text(root, path) for path in request.args["paths"]]
+    with _refusals():
+        tree = Tree.open(Path(request.args["root"]))
+        found = [_text(tree, path) for path in request.args["paths"]]
     request.reply_body = zlib.compress(b"".join(content or b"" for content in found), 3)
     return {"sizes": [-1 if content is None else len(content) for content in found]}
 
 
-def _text(root: Path, path: str) -> bytes | None:
+def _text(tree: Tree, path: str) -> bytes | None:
     if not path.startswith(f"{FOLDER}/"):
-        source = _read(root, path)
-        return source[0] if source is not None else None
+        source = tree.read(path)
+        return source.content if source is not None else None
     try:
-        return disk.read(root / path)[0]
+        return disk.read(tree.root / path)[0]
     except OSError:
         return None
 
 
-def commit(request: Request, refuse_foreign: RefuseForeign) -> dict[str, Any]:
+def commit(request: Request) -> dict[str, Any]:
     """The verb `node_commit`: write what was planned for the tree at `root`, all of it or nothing, under its lock.
 
     `planned_on` holds the digest of each file that the plan was made from (ABSENT where there was none),
@@ -244,27 +249,27 @@ def commit(request: Request, refuse_foreign: RefuseForeign) -> dict[str, Any]:
     lists, which are to be kept. With `allow_dirty` uncommitted changes of somebody are no obstacle.
     """
     args = request.args
-    root = verl_tree.root_of(Path(args["root"]))
-    _search_only_outside(root)
-    storage = Storage(root)
     changes = [
         Change(path, expected, None if content is None else base64.b64decode(content))
         for path, expected, content in args["changes"]
     ]
-    with transaction(storage, "apply", wait=args["wait"], on_wait=lambda _: None) as under_way:
-        changed = [path for path, expected in args["planned_on"].items() if _digest_of(_read(root, path)) != expected]
-        if digest_of(dump(under_way.ledger)) != args["ledger_before"]:
-            changed.append(f"{FOLDER}/ledger.json")
-        if changed:
-            return {"changed": changed}
-        if not args["allow_dirty"]:
-            refuse_foreign(root, under_way.ledger, {change.path for change in changes})
-        if args["release"] is not None:
-            kept, release = args["release"]
-            storage.keep_release(parse(kept.encode(), f"{FOLDER}/ledger.json"), release)
-        originals = {name: base64.b64decode(content) for name, content in args["originals"].items()}
-        ledger = parse(args["ledger"].encode(), f"{FOLDER}/ledger.json")
-        under_way.commit(changes, ledger, originals=originals)
+    with _refusals():
+        tree = Tree.open(Path(args["root"]))
+        _search_only_outside(tree.root)
+        with tree.transaction("apply", wait=args["wait"]) as under_way:
+            changed = [path for path, expected in args["planned_on"].items() if sha256_of(tree.read(path)) != expected]
+            if digest_of(dump(under_way.ledger)) != args["ledger_before"]:
+                changed.append(f"{FOLDER}/ledger.json")
+            if changed:
+                return {"changed": changed}
+            if not args["allow_dirty"]:
+                refuse_foreign_changes(tree, under_way.ledger, {change.path for change in changes})
+            if args["release"] is not None:
+                kept, release = args["release"]
+                tree.keep_release(parse(kept.encode(), f"{FOLDER}/ledger.json"), release)
+            originals = {name: base64.b64decode(content) for name, content in args["originals"].items()}
+            ledger = parse(args["ledger"].encode(), f"{FOLDER}/ledger.json")
+            under_way.commit(changes, ledger, originals=originals)
     return {"written": [change.path for change in changes]}
 
 
@@ -273,18 +278,3 @@ def _search_only_outside(root: Path) -> None:
     entries = os.environ.get("PATH", os.defpath).split(os.pathsep)
     kept = [entry for entry in entries if entry.startswith("/") and not lies_in(entry, root)]
     os.environ["PATH"] = os.pathsep.join(kept)
-
-
-def _digest_of(source: Content) -> str:
-    return digest_of(source[0]) if source is not None else ABSENT
-
-
-def _read(root: Path, path: str) -> Content:
-    """A file of the tree; a symlink within the tree is followed. Raises Refusal where it may not be read."""
-    try:
-        content, found = disk.read(resolve(root, path))
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError as error:
-        raise refused(error, phrase("{path}: cannot be read", path=path)) from error
-    return content, stat.S_IMODE(found.st_mode)

@@ -1,5 +1,5 @@
-"""The report of `record`: the records that it proposes or has written, their diffs, and changes that no record can
-hold.
+"""The reports of `record`, `new`, `backport` and `rebase`: records that are proposed or written, their diffs, and what
+no record can hold.
 """
 
 from __future__ import annotations
@@ -15,13 +15,17 @@ from patcher.report.records import text_of
 from patcher.rewrite.edits import CreateFile, ReplaceLines
 from patcher.rewrite.in_words import in_words
 from patcher.session.config import NAME
-from patcher.terminal.document import Diff, Json, Lines, Part, Table, unified
+from patcher.terminal.document import Diff, Exact, Json, Lines, Part, Table, unified
 from patcher.terminal.table import Cell, Row
 
 if TYPE_CHECKING:
+    from patcher.recording.backporting import Backport
     from patcher.recording.proposal import Proposal, Recorded
+    from patcher.recording.rebasing import Rebase
     from patcher.recording.saving import Saved
+    from patcher.recording.skeleton import Skeleton
     from patcher.session.session import Session
+
 
 _MOST_LEFT = 12
 """Changes without a record that are listed. Set by hand: half a screen of 24 lines."""
@@ -170,3 +174,109 @@ def _record_json(one: Recorded, found: Proposal, word: str, paths: dict[str, str
         "related": [other.id for other in one.related],
         "path": paths.get(one.record.id),
     }
+
+
+def new_report(name: str, found: Skeleton, session: Session, saved: Saved | None) -> Iterator[Part]:
+    """`saved`: None where nothing was written; then the record itself is shown."""
+    path = saved.paths[0] if saved is not None else None
+    if session.output == "json":
+        place = {"file": found.file, "line": found.line, "statement": found.statement}
+        yield Json({"id": name, "place": place, "text": found.text, "path": str(path) if path is not None else None})
+        return
+    if path is None:
+        yield Exact(found.text)
+        return
+    language()
+    shown = path.relative_to(session.tree.root).as_posix()
+    yield Lines(phrase("{path} is begun: finish what is marked … in it", path=shown))
+    yield Lines(phrase("Next: {command}", command=command_line(session, "explain", name)))
+
+
+def backport_report(found: Backport, session: Session, saved: Saved | None, *, diff: bool) -> Iterator[Part]:
+    """`saved`: None where nothing was written."""
+    if session.output == "json":
+        yield Json({**record_json(found.proposal, session, saved), **_backport_json(found)})
+        return
+    tongue = language()
+    base = found.proposal.base
+    counts = phrase(
+        "{carried} of {count} {count:change|changes} carried over, {there} here already, {left} left",
+        count=len(found.ported),
+        **{fate: found.count(fate) for fate in ("carried", "there", "left")},
+    )
+    yield Lines(f"{base.name}: {base.subject}", f"  {show(counts, tongue)}", *_about(found, tongue), "")
+    if found.count("carried") or found.proposal.left:
+        yield from records_found(found.proposal, session, saved, diff=diff)
+    else:
+        yield Lines(phrase("this tree has it already, or the commit changes nothing that training reads"))
+
+
+def _about(found: Backport, tongue: Language) -> Iterator[str]:
+    fix = found.proposal.base.fix
+    if fix is not None and fix.since:
+        mine = phrase("verl has it since {version}, and this tree is of that or a later one", version=fix.since)
+        text = phrase("verl has it since {version}", version=fix.since) if fix.is_newer else mine
+        yield f"  {show(text, tongue)}"
+    if found.skipped:
+        text = phrase("{count} {count:file|files} of tests or documents left out", count=len(found.skipped))
+        yield f"  {show(text, tongue)}"
+    if found.unjudged is not None:
+        yield f"  {show(phrase('check was not asked: {why}', why=found.unjudged), tongue)}"
+    for one in found.proposal.repaired:
+        text = phrase("check no longer finds: {what} ({place})", what=one.detail, place=f"{one.file}:{one.line}")
+        yield f"  {show(text, tongue)}"
+
+
+def _backport_json(found: Backport) -> dict[str, object]:
+    fix = found.proposal.base.fix
+    return {
+        "commit": fix.commit if fix is not None else "",
+        "subject": found.proposal.base.subject,
+        "upstream": fix.address if fix is not None else "",
+        "since": fix.since if fix is not None else "",
+        "ported": [
+            {"upstream": path, "line": one.line, "fate": one.fate, "file": one.file, "why": str(one.why or "")}
+            for path, one in found.ported
+        ],
+        "repaired": [
+            {"symbol": one.symbol, "file": one.file, "line": one.line, "since": one.since}
+            for one in found.proposal.repaired
+        ],
+        "unjudged": str(found.unjudged or ""),
+        "skipped": list(found.skipped),
+    }
+
+
+def rebase_report(found: Rebase, session: Session) -> Iterator[Part]:
+    """Each record with its fate, and the branch."""
+    if session.output == "json":
+        records = [
+            {"id": one.record.id, "fate": one.fate, "detail": str(one.detail), "files": sorted(one.files)}
+            for one in found.records
+        ]
+        names = {"from": str(found.base.name), "to": str(found.target.name), "branch": found.branch}
+        yield Json({**names, "records": records, "own": list(found.own), "commits": list(found.commits)})
+        return
+    tongue = language()
+    heading = phrase("from {base} to {target}", base=found.base.name, target=found.target.name)
+    yield Lines(heading, "")
+    yield Table(
+        [
+            (
+                Cell(show(one.fate.replace("-", " "), tongue)),
+                Cell(one.record.id),
+                Cell(text_of(one.record, tongue).title),
+                Cell("" if one.files else show(one.detail, tongue)),
+            )
+            for one in found.records
+        ]
+    )
+    made = sum(bool(one.files) for one in found.records)
+    fields = {"count": made, "all": len(found.records), "branch": found.branch, "own": len(found.own)}
+    if not found.commits:
+        text = "{count} of {all} records would be on the branch {branch}, with {own} {own:file|files} of the fork's own"
+        yield Lines("", phrase(text, **fields))
+        return
+    text = "{count} of {all} records are on the branch {branch}, with {own} {own:file|files} of the fork's own"
+    yield Lines("", phrase(text, **fields))
+    yield Lines(phrase("Next: {command}", command=f"git switch {found.branch}"))
