@@ -25,7 +25,7 @@ from patcher.records.load import digest
 from patcher.session.session import Session
 from patcher.worktree.hashing import digest_of
 
-CHECKED = ("vllm", "sglang", "transformers")
+CHECKED = ("vllm", "sglang", "transformers", "megatron-core")
 """Packages whose sources are read to see whether a tree still has what a record repairs."""
 _KEPT = 32
 """Plans. One takes about 1 MB, most of it the texts that the records make; two are made for each host."""

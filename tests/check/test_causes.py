@@ -125,3 +125,23 @@ def test_a_copy_elsewhere_that_the_plain_job_does_not_run_is_told_and_keeps_noth
     assert kind == "resolved"
     assert detail.startswith("this fork handles it in its own way; verl/workers/copy.py:8 still has ")
     assert detail.endswith(", which the plain job does not run")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("import logging\n\nlogger = logging.getLogger(__file__)\n", "resolved"),
+        ("from megatron.core.dist_checkpointing.strategies.base import async_calls\n", "drifted"),
+    ],
+    ids=["no queue of Megatron's", "the queue, and no logger to put another one behind"],
+)
+def test_megatron_is_looked_into_as_well(tmp_path: Path, text: str, expected: str) -> None:
+    sources("megatron-core", "0.17.1")
+    files = {f"verl/{name}/__init__.py": "" for name in ("trainer", "utils", "workers")}
+    files |= {"verl/__init__.py": "", "verl/protocol.py": "", "verl/version/version": "0.7.1"}
+    files |= {"verl/utils/checkpoint/megatron_checkpoint_manager.py": text, "verl/workers/megatron_workers.py": ""}
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(content)
+    done = api.plan(tmp_path, assume={"megatron-core": "0.17.1", "torch": "2.11.0"}, ids=["megatron-async-calls"])
+    assert next(one.kind for one in done.records if one.id == "megatron-async-calls") == expected
