@@ -416,8 +416,8 @@ def parse_cut_import(line: str, code: str) -> MessageParts | None:
 
 _CUT_MODULE = re.compile(rf"cannot import name '(?P<name>{_NAME})' from '(?P<cut>{_DOTTED}\.?)(?:\.\.\.|…)?$")
 _CUT_ATTRIBUTE = re.compile(
-    rf"'(?P<kind>{_DOTTED})' object has no attribute '(?P<cut>{_NAME})(?:\.\.\.|…)?$|module '(?P<module>{_DOTTED})' has no "
-    rf"attribute '(?P<of>{_NAME})(?:\.\.\.|…)?$"
+    rf"'(?P<kind>{_DOTTED})' object has no attribute '(?P<cut>{_NAME})(?:\.\.\.|…)?$"
+    rf"|module '(?P<module>{_DOTTED})' has no attribute '(?P<of>{_NAME})(?:\.\.\.|…)?$"
 )
 
 

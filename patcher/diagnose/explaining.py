@@ -267,7 +267,12 @@ def whole_line(line: str, raised: Raised | None) -> str:
 def _called_from(frames: Sequence[Frame]) -> Frame | None:
     """The innermost frame of another package than the last frame's; None where all are of one package."""
     last = _top(frames[-1]) if frames else ""
-    return next((one for one in reversed(frames) if last and _top(one) not in ("", last)), None)
+    known = [one for one in frames if not _PASSES_ON.match(one.path)]
+    return next((one for one in reversed(known) if last and _top(one) not in ("", last)), None)
+
+
+_PASSES_ON = re.compile(r"torch/(?:_ops|utils/_contextlib|nn/modules/module|_library/\w+|_dynamo/\w+)\.py$")
+"""Files of torch that only pass a call on."""
 
 
 _PLACEHOLDER = re.compile(r"^(?:\.\.\.|…|\{[^{}/]*\})/+")

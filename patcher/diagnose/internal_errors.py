@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
+from itertools import pairwise
 
 from patcher.diagnose.evidence import Call
 from patcher.diagnose.exception_message import MessageParts
@@ -20,7 +21,7 @@ def shadowing(calls: Sequence[Call]) -> Phrase | None:
     """What it means where code of a package imports a module of Python and gets a file of the user's own."""
     known = [(one, frame) for one in calls if (frame := frame_of(one.frame)) is not None]
     known = [(one, frame) for one, frame in known if not frame.path.startswith("<")]
-    for (one, frame), (_, then) in zip(known, known[1:], strict=False):
+    for (one, frame), (_, then) in pairwise(known):
         found = _IMPORTS.match(one.code)
         if found is None or not frame.installed or then.installed or found["name"] not in sys.stdlib_module_names:
             continue
@@ -61,8 +62,8 @@ def is_internal(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) ->
 _ROW = re.compile(r"(?:example|row|record)s?$")
 _DATUM = re.compile(r"(?:sample|item|instance|datum|data_point|datapoint|element|entry|x|d|batch|features?)$")
 _OF_DATA = re.compile(
-    r", in (?:\w*(?:encode|preprocess|tokeni[sz]e|prepare_(?:data|dataset|sample|inputs)|format|collat|to_prompt|convert)\w*"
-    r"|map|_map_single|apply_function(?:_on_filtered_inputs)?|<lambda>)$"
+    r", in (?:\w*(?:encode|preprocess|tokeni[sz]e|prepare_(?:data|dataset|sample|inputs)|format|collat|to_prompt"
+    r"|convert)\w*|map|_map_single|apply_function(?:_on_filtered_inputs)?|<lambda>)$"
 )
 _SEARCHED = 4
 """Innermost frames in which a function that reads rows of data is searched."""
@@ -76,13 +77,15 @@ def missing_column(parts: MessageParts, calls: Sequence[Call]) -> bool:
     if place.strip("'\"") != parts.names[0] or place == parts.names[0]:
         return False
     reads = any(_OF_DATA.search(one.frame) for one in calls[-_SEARCHED:])
-    return _ROW.match(what) is not None and reads or (
-        _DATUM.match(what) is not None and any("datasets/arrow_dataset.py" in one.frame for one in calls)
-    )
+    mapped = any("datasets/arrow_dataset.py" in one.frame for one in calls)
+    return (reads and _ROW.match(what) is not None) or (mapped and _DATUM.match(what) is not None)
 
 
-_COMMAND = re.compile(r"\w*(?:mapping|commands?|routes?|registry|tasks?|handlers)\w*\[(?:method_name|(?:sub)?_?(?:command|cmd)(?:_name)?"
-    r"|(?:sys\.)?argv\[[01]\]|args\.(?:sub)?(?:command|cmd))\]", re.IGNORECASE)
+_COMMAND = re.compile(
+    r"\w*(?:mapping|commands?|routes?|registry|tasks?|handlers)\w*\[(?:method_name|(?:sub)?_?(?:command|cmd)(?:_name)?"
+    r"|(?:sys\.)?argv\[[01]\]|args\.(?:sub)?(?:command|cmd))\]",
+    re.IGNORECASE,
+)
 _MAIN = re.compile(r", in (?:\w*main|run_cli|cli|<module>)$")
 
 

@@ -33,7 +33,7 @@ def usual_cause(parts: MessageParts, at: Frame | None, calls: Sequence[Call], gi
             "configuration has with another value or meaning; the release of {package} and that of the library or the "
             "model that it reads the field from may not fit"
         )
-        return phrase(text, name=zero, package=party(at) or "the code")
+        return phrase(text, name=zero, package=party(at) or phrase("the code"))
     if has_empty(parts):
         return phrase("a tensor of size 0 is empty: this rank, or this batch, got no tokens, samples or rows")
     if are_of_tokens(parts, calls):
@@ -81,7 +81,7 @@ def usual_cause(parts: MessageParts, at: Frame | None, calls: Sequence[Call], gi
             "code that the compiler of protobuf has generated (_pb2) does not fit the protobuf that is installed: take "
             "another release of protobuf, or one of {package} that is made for this one"
         )
-        return phrase(text, package=party(at) or "the package")
+        return phrase(text, package=party(at) or phrase("the package"))
     if parts.matter == "undefined-name" and _CLASS.match(parts.names[0]):
         text = (
             "a class of this name is mostly imported: that import is missing in the file, or stands in a try or an if, "
@@ -125,9 +125,9 @@ def usual_cause(parts: MessageParts, at: Frame | None, calls: Sequence[Call], gi
         return None
     if parts.matter == "missing-attribute" and _TOKENIZER.search(parts.symbol) and parts.names[0] in _OF_PROCESSORS:
         text = (
-            "{name} is one of a processor, and a tokenizer was given: AutoProcessor makes a tokenizer where the model's "
-            "processor is not known or cannot be loaded: files of it, or a package that it imports, are missing, or the "
-            "release does not support this model"
+            "{name} is one of a processor, and a tokenizer was given: AutoProcessor makes a tokenizer where the "
+            "model's processor is not known or cannot be loaded: files of it, or a package that it imports, are "
+            "missing, or the release does not support this model"
         )
         return phrase(text, name=parts.names[0])
     asker, asked = party(at), asked_party(parts, calls)
