@@ -65,7 +65,8 @@ def test_deleted_attribute() -> None:
 
 def test_file_of_the_name_of_a_module_of_python() -> None:
     pasted = (
-        "Traceback (most recent call last):\nFile \u201c/opt/env/lib/python3.11/pdb.py\u201d, line 70, in\nimport code\n"
+        "Traceback (most recent call last):\nFile \u201c/opt/env/lib/python3.11/pdb.py\u201d, line 70, in\n"
+        "import code\n"
         "File \u201c/home/kim/code.py\u201d, line 3, in\nimport wheel.inner\n"
         "AttributeError: module \u2018wheel\u2019 has no attribute \u2018inner\u2019\n"
     )
@@ -109,7 +110,7 @@ def test_reason_below_the_source_of_a_kernel() -> None:
 
 
 def test_extension_of_another_build() -> None:
-    line = "RuntimeError: _my_C::fwd() expected at most 4 argument(s) but received 5 argument(s). Declaration: _my_C::fwd(\n"
+    line = "RuntimeError: _my_C::fwd() expected at most 4 argument(s) but received 5 argument(s). Declaration: …\n"
     sentence, often = said(frame("/src/servo/ops.py", "return op(*args)"), line)
     assert "with 5 arguments" in sentence
     assert "different builds" in often
