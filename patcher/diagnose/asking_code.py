@@ -32,6 +32,37 @@ def asked_symbol(parts: MessageParts, source: str) -> str:
     return f"{dotted}.{parts.names[0]}" if parts.matter == "missing-attribute" else f"{dotted}({parts.names[0]})"
 
 
+_OF_MODEL = re.compile(r"(?!PretrainedConfig|PreTrainedConfig|AutoConfig|GenerationConfig)[A-Z]\w+Config$")
+
+
+def field_of_configuration(parts: MessageParts) -> str:
+    """The full name of a field that the configuration of a model lacks, `transformers.LlamaConfig.rope_theta`; "" for
+    anything else. Whether transformers has such a class its releases tell."""
+    if parts.matter != "missing-attribute" or not parts.names or not _OF_MODEL.match(parts.symbol):
+        return ""
+    return f"transformers.{parts.symbol}.{parts.names[0]}"
+
+
+def lacks_field(folder: Path, symbol: str) -> bool:
+    """Whether nothing in a release of transformers sets this field of a model's configuration.
+
+    All configurations take any keyword, so their classes alone do not tell. The file of the class has the fields that
+    it knows, and `configuration_utils.py` those of all.
+    """
+    _, kind, name = symbol.rsplit(".", 2)
+    word = re.compile(rf"\b{re.escape(name)}\b")
+    begins = f"class {kind}("
+    shared = [one for one in (folder / "configuration_utils.py", folder / "modeling_rope_utils.py") if one.is_file()]
+    if any(word.search(_text(one)) for one in shared):
+        return False
+    own = [text for one in folder.glob("models/*/configuration_*.py") if begins in (text := _text(one))]
+    return len(own) == 1 and not word.search(own[0])
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace")
+
+
 def _imported(source: str, name: str) -> str:
     """The dotted name that `from module import …` binds to `name`."""
     try:

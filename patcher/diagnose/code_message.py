@@ -48,6 +48,9 @@ def parse_by_code(line: str, calls: Sequence[Call]) -> MessageParts | None:
         return MessageParts("place", names=(what,), found=place) if what else None
     if _OUT_OF_MEMORY.match(line):
         return _allocation(calls)
+    if (deleted := _DELETED.fullmatch(line)) is not None:
+        asked = rf"del .*\.{deleted['name']}\b|delattr\(.*{deleted['name']}"
+        return MessageParts("deleted", names=(deleted["name"],)) if _any_code(asked, calls[-_NEAR:]) else None
     key = _KEY.search(line)
     if key is None or has_words(key["name"]):
         return None
@@ -59,6 +62,14 @@ def parse_by_code(line: str, calls: Sequence[Call]) -> MessageParts | None:
     if any("CONFIG_MAPPING[" in one.code and "configuration_auto.py" in one.frame for one in calls[-_NEAR:]):
         return MessageParts("model-type", names=(key["name"],))
     return None
+
+
+_DELETED = re.compile(r"AttributeError: '?(?P<name>[A-Za-z_]\w*)'?")
+"""What Python says of `del module.name`, where there is no such attribute."""
+
+
+def _any_code(pattern: str, calls: Sequence[Call]) -> bool:
+    return any(re.search(pattern, one.code) for one in calls)
 
 
 _OUT_OF_MEMORY = re.compile(r"(?:torch\.(?:cuda\.)?)?OutOfMemoryError: |RuntimeError: (?:CUDA|HIP|NPU) out of memory")
@@ -104,9 +115,13 @@ def passes_on(calls: Sequence[Call]) -> bool:
 _IN_OBJECT = re.compile(r" in <(?P<of>[A-Za-z_]\w*(?:\.\w+)+) object at 0x")
 
 
+_NAMED_IN_FRONT = re.compile(r"(?:[\w.]+: )+(?P<of>[A-Z]\w*[a-z]\w*): (?=\S)")
+
+
 def object_in(line: str) -> str:
-    """The class of an object that a message ends with, `… in <package.hooks.Hook object at 0x7f00>`; "" for others."""
-    found = _IN_OBJECT.search(line)
+    """The class of an object that a message ends with, `… in <package.hooks.Hook object at 0x7f00>`, or that a registry
+    puts in front of the message, `NameError: Decoder: Layer: name 'x' is not defined`; "" for others."""
+    found = _IN_OBJECT.search(line) or _NAMED_IN_FRONT.match(line.strip())
     return found["of"] if found is not None else ""
 
 

@@ -172,7 +172,30 @@ def are_of_tokens(parts: MessageParts, calls: Sequence[Call]) -> bool:
     return len(pairs) == 1 and all(_OF_TOKENS.search(one) for one in pairs[0])
 
 
+def computed_zero(parts: MessageParts, calls: Sequence[Call]) -> str:
+    """What the code has computed as 0 in the shape that a tensor with elements cannot take: `head_dim` of
+    `q.view(batch, length, heads, head_dim)`; the place in the shape where the code has no name for it; "" where no size
+    is 0."""
+    sizes = re.findall(r"-?\d+", parts.wanted)
+    if parts.matter != "shape" or not parts.wanted.startswith("[") or parts.found in ("", "0") or "0" not in sizes:
+        return ""
+    if not parts.found.isdigit():
+        return ""
+    place = sizes.index("0")
+    _, shape = reshaped(calls[-1].code) if calls else ("", "")
+    try:
+        node = ast.parse(shape, mode="eval").body if shape else None
+    except UNREADABLE_CODE:
+        node = None
+    names = [ast.unparse(one) for one in node.elts] if isinstance(node, ast.Tuple | ast.List) else []
+    return names[place] if len(names) == len(sizes) else parts.wanted
+
+
 def has_empty(parts: MessageParts) -> bool:
     """Whether one of the tensors whose shapes do not fit is empty."""
+    if parts.names:  # `size mismatch for model.norm.weight`: a parameter that is divided up, and no data.
+        return False
+    if parts.matter == "shape" and parts.found.isdigit() and parts.wanted.startswith("["):
+        return parts.found == "0"  # The wanted shape is what the code asks for, and says nothing of the tensor.
     sizes = [re.findall(r"\d+", text) for text in (parts.found, parts.wanted)]
     return parts.matter == "shape" and any("0" in one for one in sizes)

@@ -25,11 +25,12 @@ from patcher.analysis.symbols import Symbols
 from patcher.check.history import Bisection
 from patcher.check.rules.imports import moved_in
 from patcher.check.targets import release_folder
-from patcher.diagnose.asking_code import asked_symbol, folder_of, still_asks
+from patcher.diagnose.asking_code import asked_symbol, field_of_configuration, folder_of, lacks_field, still_asks
 from patcher.diagnose.diagnosis import Direction
 from patcher.diagnose.exception_message import MessageParts
 from patcher.diagnose.frame import Frame, distribution, is_installed
 from patcher.diagnose.nearest_keys import came_for, keys_of
+from patcher.diagnose.parties import owner_of
 from patcher.errors import ReleaseError, UkyError, message_of
 from patcher.i18n import phrase
 from patcher.packages.chosen_interpreter import find_interpreter
@@ -70,11 +71,16 @@ def direction_at(
     symbol = ""
     if not parts.package and at is not None and at.package:
         symbol = asked_symbol(parts, _source_of(session, at, folders, known))
+    of_others = owner_of(parts.symbol) not in ("", "transformers")
+    field = field_of_configuration(parts) if not symbol and not of_others else ""
+    symbol = symbol or field
     if symbol:
         parts = replace(parts, matter="missing-name", symbol=symbol)
     found = direction_of(parts, known, moves=not symbol)
     if found is None:
         return None
+    if field and not (found.added_in or found.removed_in):
+        return None  # The class may be of the model's own code, or may get the field from a file.
     if symbol and found.unknown and at is not None and found.distribution == distribution(at.package):
         return None  # A package and its own class: what is usual says more than that no release tells.
     if found.removed_in and at is not None and at.installed and at.package not in ("", parts.package):
@@ -115,12 +121,17 @@ def direction_of(parts: MessageParts, known: Mapping[str, str], *, moves: bool =
         return Symbols(folder) if folder is not None else None
 
     owner = re.split(r"\.\w+$|\(", parts.symbol)[0] if not moves else ""
+    field = not moves and name == "transformers" and owner.endswith("Config")
 
     @cache
     def has(release: str) -> bool | None:
         found = symbols(release)
         # If the class itself is missing from a release, its attribute says nothing of that release.
-        return found.has(parts.symbol) if found is not None and not (owner and found.has(owner) is False) else None
+        if found is None or (owner and found.has(owner) is False):
+            return None
+        known = found.has(parts.symbol)
+        folder = folder_of(release_folder(name, release), parts.package) if known is None and field else None
+        return False if folder is not None and lacks_field(folder, parts.symbol) else known
 
     @cache
     def has_near(release: str) -> bool | None:

@@ -50,6 +50,8 @@ Matter = Literal[
     "unwritten",
     "model-type",
     "compiled",
+    "builds",
+    "deleted",
     "environment",
     "allocation",
     "words",
@@ -169,6 +171,12 @@ _SHAPES: tuple[tuple[Matter, str], ...] = (
     ("missing-name", rf"Error (?:locating target|loading) '(?P<symbol>{_DOTTED})'"),
     ("missing-name", rf"module {_MODULE} has no attribute {_LAST}"),
     ("none", r"'NoneType' object (?:has no attribute '(?P<names>\w+)'|is not \w+)|cannot unpack non-iterable NoneType"),
+    ("none", r"(?:object|argument) of type 'NoneType' (?:has no len\(\)|is not iterable)"),
+    (
+        "builds",
+        r"(?P<symbol>[A-Za-z_]\w*::\w+)\(\) expected at most (?P<wanted>\d+) argument\(s\) "
+        r"but received (?P<found>\d+) argument\(s\)",
+    ),
     ("missing-attribute", rf"'(?P<symbol>{_DOTTED})'(?: object)? has no attribute {_ITS_NAME}"),
     ("missing-attribute", rf"AttributeError: (?P<symbol>{_DOTTED}) has no attribute (?P<names>{_NAME})"),
     ("missing-attribute", rf"<\w+ '?(?P<symbol>{_DOTTED})'?[^<>]*> does not have the attribute {_ITS_NAME}"),
@@ -249,6 +257,14 @@ _KEY = re.compile(r"KeyError: (?P<quote>['\"]?)(?P<name>.+?)(?P=quote)$")
 _FIELD = re.compile(r"^(?P<field>[\w.]+)$")
 _REFUSAL = re.compile(r"^\s+(?:Value error, |Assertion failed, )?(?P<words>.+?)(?: \[type=.*)?$")
 _FULL_KEY = re.compile(r"^\s*full_key: (?P<key>\S+)")
+
+
+_OF_KERNEL = re.compile(r"\bCompilationError: at \d+:\d+:")
+
+
+def is_of_kernel(line: str) -> bool:
+    """Whether a message quotes the source of a kernel of Triton that cannot be compiled, before it says why."""
+    return _OF_KERNEL.search(line) is not None
 
 
 _WORD = re.compile(r"[A-Za-z]{2,}")
@@ -396,6 +412,36 @@ def parse_cut_import(line: str, code: str) -> MessageParts | None:
     whole = [name for name in names if name.startswith(cut)]
     name = whole[0] if len(whole) == 1 else cut
     return MessageParts("missing-name", f"{module}.{name}", cut=len(whole) != 1)
+
+
+_CUT_MODULE = re.compile(rf"cannot import name '(?P<name>{_NAME})' from '(?P<cut>{_DOTTED}\.?)(?:\.\.\.|…)?$")
+_CUT_ATTRIBUTE = re.compile(
+    rf"'(?P<kind>{_DOTTED})' object has no attribute '(?P<cut>{_NAME})(?:\.\.\.|…)?$"
+    rf"|module '(?P<module>{_DOTTED})' has no attribute '(?P<of>{_NAME})(?:\.\.\.|…)?$"
+)
+
+
+def parse_cut_name(line: str, codes: Sequence[str]) -> MessageParts | None:
+    """Parse a message that is cut off within the module of an import, or within the name of an attribute. The lines of
+    code, innermost last, complete it; of the name of an attribute the code has to show only one that begins so."""
+    line = line.rstrip()
+    if (found := _CUT_MODULE.search(line)) is not None:
+        for code in reversed(codes):
+            imported = _imports(code)
+            if imported is not None and imported[0].startswith(found["cut"]) and found["name"] in imported[1]:
+                return MessageParts("missing-name", f"{imported[0]}.{found['name']}")
+        return None
+    if (found := _CUT_ATTRIBUTE.search(line)) is None:
+        return None
+    cut = found["cut"] or found["of"]
+    for code in reversed(codes):
+        whole = set(re.findall(rf"\.({re.escape(cut)}\w*)", code))
+        if len(whole) == 1:
+            (name,) = whole
+            if found["module"]:
+                return MessageParts("missing-name", f"{found['module']}.{name}")
+            return MessageParts("missing-attribute", found["kind"], (name,))
+    return None
 
 
 def completed(line: str, parts: MessageParts) -> str:

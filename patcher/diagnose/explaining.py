@@ -25,6 +25,7 @@ from patcher.diagnose.exception_message import (
     MessageParts,
     completed,
     parse_cut_import,
+    parse_cut_name,
     parse_message,
     parse_stopped,
     wanted_type,
@@ -32,7 +33,7 @@ from patcher.diagnose.exception_message import (
 from patcher.diagnose.failed_code import mapping_with, pointed_none
 from patcher.diagnose.frame import Frame, distribution, frame_of
 from patcher.diagnose.line_meaning import begins_anew
-from patcher.diagnose.message_words import own_words, remedy_in, to_search_for
+from patcher.diagnose.message_words import below_caret, own_words, remedy_in, straight, to_search_for
 from patcher.diagnose.own_module import unpickled_module
 from patcher.diagnose.parties import (
     HANDS_ON,
@@ -102,7 +103,7 @@ def explain(
         who = _who(speaking, versions)
         if again:
             # That frame only raises again what it has caught, so another one asks.
-            inner = object_in(lines[0])
+            inner = object_in(first)
             who, at = phrase("{who} or what it calls", who=inner or who), None
         elif borrowed or (raised is not None and raised.message and not raised.name and speaking is not None):
             # The error is printed above a traceback that is cut off, so frames may be missing.
@@ -154,11 +155,15 @@ def _parts(
     lines: Sequence[str], raised: Raised | None, code: str, complaint: bool, calls: Sequence[Call]
 ) -> MessageParts | None:
     """The parsed message; for a message of no known form its own words, or the condition of an `assert`."""
+    lines = [straight(line) for line in lines]
     first = strip_labels(lines[0]).text
     if raised is not None and (module := unpickled_module(raised)):
         return MessageParts("unpickled", names=(module,))
+    # The message of a compiler of kernels is its source; what went wrong there is below the caret.
+    lines = below_caret(lines) or lines
     parts = parse_by_code(first, calls) or parse_message(lines)
     parts = parts or parse_cut_import(lines[0], code) or parse_stopped(first, code)
+    parts = parts or parse_cut_name(first, [one.code.strip() for one in calls] or [code])
     if parts is not None:
         return with_class(parts, calls)
     more = [*takewhile(_is_of_message, lines[1:] if raised is not None and raised.message else ())]
@@ -262,7 +267,12 @@ def whole_line(line: str, raised: Raised | None) -> str:
 def _called_from(frames: Sequence[Frame]) -> Frame | None:
     """The innermost frame of another package than the last frame's; None where all are of one package."""
     last = _top(frames[-1]) if frames else ""
-    return next((one for one in reversed(frames) if last and _top(one) not in ("", last)), None)
+    known = [one for one in frames if not _PASSES_ON.match(one.path)]
+    return next((one for one in reversed(known) if last and _top(one) not in ("", last)), None)
+
+
+_PASSES_ON = re.compile(r"torch/(?:_ops|utils/_contextlib|nn/modules/module|_library/\w+|_dynamo/\w+)\.py$")
+"""Files of torch that only pass a call on."""
 
 
 _PLACEHOLDER = re.compile(r"^(?:\.\.\.|…|\{[^{}/]*\})/+")
@@ -427,6 +437,14 @@ def _sentence(parts: MessageParts, who: Phrase, versions: Mapping[str, str]) -> 
         case "compiled":
             text = "{who} calls {callee} of a compiled extension, where a lookup fails: it has nothing for this call"
             return phrase(text, who=who, callee=parts.symbol)
+        case "builds":
+            text = (
+                "{who} calls {callee} of a compiled extension with {found} arguments, and the build that is installed "
+                "takes at most {wanted}"
+            )
+            return phrase(text, who=who, callee=parts.symbol, found=parts.found, wanted=parts.wanted)
+        case "deleted":
+            return phrase("{who} deletes {name}, which the object does not have", who=who, name=names)
         case "environment":
             text = "{who} reads the environment variable {name}, which is not set"
             return phrase(text, who=who, name=names)

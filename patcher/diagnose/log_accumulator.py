@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from patcher.diagnose.cut_tracebacks import exception_set_in, frames_before, unfinished, without_header
 from patcher.diagnose.evidence import LINE_LENGTH, Call, Evidence, Hit, LogLine, Nature, Raised
-from patcher.diagnose.exception_message import is_about_none, raised_as
+from patcher.diagnose.exception_message import is_about_none, is_of_kernel, raised_as
 from patcher.diagnose.line_meaning import (
     ALONE,
     STACK_WORDS,
@@ -36,7 +36,7 @@ from patcher.diagnose.metrics import MetricTrends
 from patcher.diagnose.progress import RunProgress
 from patcher.diagnose.python_form import pytest_frames
 from patcher.diagnose.timed_pattern import TimedPattern
-from patcher.diagnose.tracebacks import HEADER_PATTERN, MESSAGE, Chain, follow_traceback, later_phase
+from patcher.diagnose.tracebacks import HEADER_PATTERN, Chain, follow_traceback, later_phase, lines_of
 from patcher.logs.labels import strip_labels
 from patcher.logs.lines import strip_prefix
 from patcher.logs.milestones import Phase
@@ -444,11 +444,14 @@ def _said_before(raised: Raised, line: MatchedLine) -> LogLine | None:
 def _message(line: MatchedLine) -> Iterator[str]:
     """The lines of an exception's message, without labels. Another label with a level ends it."""
     yield line.label.text.lstrip()
-    for text in line.block.behind(line.begin, MESSAGE)[1:]:
+    kernel = is_of_kernel(line.label.text)
+    for text in line.block.behind(line.begin, lines_of(line.label.text)[0])[1:]:
         stripped = strip_prefix(text)
         if stripped.speaker != line.stripped.speaker or is_of_another_rank(stripped.text, line.label.label):
             continue
         label = strip_labels(stripped.text)
+        if kernel and not label.text.strip():
+            continue
         if label.level or not label.text.strip() or ALONE.match(label.text) or begins_anew(stripped.text):
             return
         yield label.text[:LINE_LENGTH]

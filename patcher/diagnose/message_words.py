@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from patcher.diagnose.exception_message import has_words
+from patcher.diagnose.exception_message import has_words, is_of_kernel
+from patcher.logs.labels import strip_labels
 
 _ADVICE = (
     r"please (?!see|refer|report|file|open|create|check the log|note)",
@@ -42,6 +43,31 @@ _ANSWER = re.compile(r'\{.{0,80}?"message": ?"(?P<words>(?:[^"\\]|\\.)*)')
 """The answer of a server that an exception quotes: `{"object":"error","message":"…`."""
 _MOST_WORDS = 400
 """Characters of a message that are quoted. Set by hand."""
+
+
+_QUOTES = str.maketrans({"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"'})
+
+
+def straight(text: str) -> str:
+    """The text with the quotes that Python prints, where a web page has made typographic ones of them."""
+    return text.translate(_QUOTES)
+
+
+_CARET = re.compile(r"\s*\^\s*$")
+_OBJECT = re.compile(r"(?P<name>[A-Z]\w*(?:Error|Exception))\((?P<quote>['\"])(?P<words>.+)(?P=quote),?\)$")
+
+
+def below_caret(lines: Sequence[str]) -> list[str]:
+    """What Triton says below the source of a kernel that it cannot compile, as an exception's own lines; none for other
+    messages."""
+    if not lines or not is_of_kernel(lines[0]):
+        return []
+    carets = [at for at, line in enumerate(lines) if _CARET.match(strip_labels(line).text)]
+    said = [strip_labels(line).text.strip() for line in lines[carets[-1] + 1 :]] if carets else []
+    said = [line for line in said if line]
+    if said and (found := _OBJECT.match(said[0])) is not None:
+        return [f"{found['name']}: {found['words']}"]
+    return said
 
 
 def own_words(lines: Sequence[str], named: bool = True) -> str:

@@ -12,7 +12,7 @@ from patcher.diagnose.failed_code import arguments_of, mapping_with
 from patcher.diagnose.frame import Frame, distribution, frame_of
 
 HANDS_ON = re.compile(
-    r", in (?:__[gs]etattr(?:ibute)?__|_(?:wrapped_)?call_impl"
+    r", in (?:__(?:[gs]et|del)attr(?:ibute)?__|_(?:wrapped_)?call_impl"
     r"|inner|wrapped_f(?:n|unc)|decorate_context|_compare_versions|require_version(?:_core)?)$"
 )
 """Functions that only pass a call on, so they are not who asks: attributes and calls of torch modules, decorators with
@@ -24,7 +24,7 @@ _FOR_ANY = ("torch/nn/modules/module.py",)
 # Packages that people run from a checkout, so that their files are outside of site-packages.
 _TREE = re.compile(
     r"/(?P<name>verl|sglang|vllm|transformers|megatron|trl|peft|accelerate|deepspeed|opencompass|llamafactory|openrlhf"
-    r"|torchtitan|axolotl|nemo_rl|mbridge)/(?!(?:examples?|scripts?|tests?|tools|benchmarks?|python)/)(?=\w+/)"
+    r"|torchtitan|axolotl|nemo_rl|mbridge|(?<=/ms-swift/)swift)/(?!(?:examples?|scripts?|tests?|tools|benchmarks?|python)/)(?=\w+/)"
 )
 
 _NAMES_OF: Mapping[str, str] = {
@@ -96,7 +96,9 @@ def is_getter(call: Call) -> bool:
 def asks_itself(name: str, calls: Sequence[Call]) -> bool:
     """Whether the code that fails asks `self` for an attribute."""
     asking = [one for one in calls if not HANDS_ON.search(one.frame)]
-    return bool(asking) and re.search(rf"\bself\.{re.escape(name)}\b", asking[-1].code) is not None
+    # `self.vocab = self.processor.vocab` sets it in `self`, and asks another object.
+    of = re.findall(rf"([\w.\])]+)\.{re.escape(name)}\b(?!\s*=(?!=))", asking[-1].code) if asking else []
+    return bool(of) and set(of) == {"self"}
 
 
 _OF_OTHERS = re.compile(

@@ -31,7 +31,13 @@ _NAMED_STEP = re.compile(r"Finished: 'step', time cost: ")
 _SERVED = re.compile(r'HTTP/[\d.]+" 200(?: OK)?\W*$')
 _SKIPPED = "Skipping step. Attempted loss scale"
 """DeepSpeed searches the scale of the loss: it made a step, and leaves its result out."""
-COUNTED = ("loss", "reward: ", "total step time", "finished: 'step'")
+_THROUGHPUT = "RunningAvgSamplesPerSec="
+"""What DeepSpeed reports of the steps that it has made: `0/7, RunningAvgSamplesPerSec=304.7, …`."""
+_PLAIN = re.compile(
+    r"(?<![\w-])loss ?[=:] ?\d+\.\d{2,}(?:e[+-]?\d+)?\b.{0,120}?\b(?:lr|learning[_ ]rate) ?[=:] ?\d", re.IGNORECASE
+)
+"""A step with its loss and learning rate, in whatever form: `00030/01024 : loss = 7.5E-01 (lr=3.8E-06)`."""
+COUNTED = ("loss", "runningavgsamplespersec=", "reward: ", "total step time", "finished: 'step'")
 PROGRESS_WORDS = ("%|", *COUNTED, '" 200')
 _NAME, _LENGTH = 100, 500
 """Characters of a bar's name, and of a line, that are read: what shows progress is at its beginning."""
@@ -129,6 +135,8 @@ class MovingBars:
             return self._more("", float(counted["done"]), least=-1.0)
         if milestones.step is not None:
             return False
+        if _THROUGHPUT in text[:_LENGTH] or _PLAIN.search(text[:_LENGTH]):
+            return True
         return bool(_LOGGED.match(text) or _TIMED in text[:_LENGTH] or _NAMED_STEP.search(text[:_LENGTH]))
 
     def _more(self, name: str, done: float, least: float = 0.0) -> bool:
@@ -144,6 +152,13 @@ CONFIG = (
     "error executing job with overrides",
     *("wandb: tracking run with ", "[axolotl.", " training worker group of size "),
     *("application startup complete", "|n-shot|", "running loglikelihood requests", "running generate_until requests"),
+    *(
+        "running training *****",
+        "vllm api server version ",
+        "non-default args: {'",
+        "prefill batch, #new-seq",
+        "decode batch, #running-req",
+    ),
     *("# using devices", "# collective test starting", "# nthread "),
 )
 """Words that show a log to be of a training, by verl or another trainer, in its first phase."""
@@ -152,8 +167,10 @@ ACTOR = ":actor_name:"
 STEPS = ("training progress: ", "step:")
 _STEP = re.compile(rb"step:(?P<step>\d+) - ")
 _VERL_BAR = re.compile(rb"Training Progress: +\d+%\|[^|]*\| (?P<step>\d+)/(?P<all>\d+) \[")
-_IN_LOOP = re.compile(r"\{'loss': |\b(?:step|iteration|iter)\b.*loss", re.IGNORECASE)
+_IN_LOOP = re.compile(rf"\{{'loss': |\b(?:step|iteration|iter)\b.*loss|{_THROUGHPUT}|{_PLAIN.pattern}", re.IGNORECASE)
 """A line of a step that is done, which shows that training is in its loop."""
+_TRAINS = re.compile(r"\*{5} Running training \*{5}\s*$")
+"""What the Trainer of transformers, and scripts written after it, print when the loop begins."""
 _BEFORE = frozenset(b" \t)]m")
 """Bytes that may come before `step:`, besides the beginning of the line."""
 _HEAD = 400
@@ -226,6 +243,9 @@ class RunProgress:
                 self._begun.setdefault(milestone.phase, line.place)
             if (metrics := _metrics(line.raw)) is not None:
                 self._take_metrics(line, metrics, milestones.step or 0)
+        if "loop" not in milestones.begun and _TRAINS.search(text[:_HEAD]):
+            milestones.begin_loop()
+            self._begun.setdefault("loop", line.place)
         if milestones.step != before:
             self._moved(line)
             self.complete = line.place if milestones.step == milestones.steps else None

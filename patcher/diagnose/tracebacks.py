@@ -12,10 +12,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from patcher.diagnose.evidence import LINE_LENGTH, Call, LogLine, Nature, Raised
-from patcher.diagnose.exception_message import has_words, raised_as
+from patcher.diagnose.exception_message import has_words, is_of_kernel, raised_as
 from patcher.diagnose.failed_code import literal_raised
 from patcher.diagnose.line_meaning import ALONE, ENDING, announces, begins_anew, nature, was_handled
 from patcher.diagnose.log_stream import AROUND, Block, line_at
+from patcher.diagnose.message_words import straight
 from patcher.diagnose.python_form import in_python_form, ipython_header, is_boxed_header
 from patcher.logs.labels import is_native, strip_labels
 from patcher.logs.lines import strip_prefix
@@ -79,6 +80,8 @@ _BEHIND = 25
 """Lines of the same process after an exception within which the chain may go on: a message may be that long."""
 MESSAGE = 12
 """Lines of a message that are kept, after its first."""
+_OF_KERNEL = 150
+"""The same where the message is the source of a kernel, below which the reason stands. Set by hand."""
 _FRAMES = 6
 """Frames that are kept. Set by hand: what a reader looks at, innermost last."""
 
@@ -215,7 +218,8 @@ class _TracebackReader:
             if stripped.speaker == self._speaker:
                 text = self._unlabelled(stripped.text)
                 if text is not None:
-                    shown = text if not self._bare else stripped.text
+                    text = straight(text)
+                    shown = text if not self._bare else straight(stripped.text)
                     at = begin + offset
                     yield LogLine(self._name, self._number + count, at, shown[:LINE_LENGTH], stripped.speaker), text
             if end < 0:
@@ -293,7 +297,10 @@ class _TracebackReader:
         exception or as the one that a wrapper carries.
         """
         if self._frames:
-            return ENDING.match(text)
+            found = ENDING.match(text)
+            # `hooks.append(report)` is code that has lost its indentation, and no `RayTaskError(ValueError)`.
+            is_call = found is not None and found["of"] and found["name"].rpartition(".")[2][:1].islower()
+            return None if is_call else found
         open_wrapper = bool(self._links) and self._links[-1].raised.nature == "wrapper" and not self._links[-1].then
         return ALONE.match(text) if open_wrapper or not self._links else None
 
@@ -302,10 +309,16 @@ class _TracebackReader:
         if not self._links or self._frames:
             return True
         last = self._links[-1].raised
-        if self._since == len(last.message) - 1 < MESSAGE and not strip_labels(text).level and not begins_anew(text):
+        most, behind = lines_of(last.message[0] if last.message else "")
+        if self._since == len(last.message) - 1 < most and not strip_labels(text).level and not begins_anew(text):
             last.message = (*last.message, text)
         self._since += 1
-        return self._since <= _BEHIND
+        return self._since <= behind
+
+
+def lines_of(first: str) -> tuple[int, int]:
+    """The lines that are kept of a message, after its first, and those within which the chain may go on."""
+    return (_OF_KERNEL, _OF_KERNEL) if is_of_kernel(first) else (MESSAGE, _BEHIND)
 
 
 def is_telling(code: str) -> bool:

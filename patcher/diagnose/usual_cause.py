@@ -6,11 +6,12 @@ import re
 from collections.abc import Sequence
 
 from patcher.diagnose.code_message import is_of_getter
-from patcher.diagnose.code_sentences import are_of_tokens, has_empty, unpacked_of
+from patcher.diagnose.code_sentences import are_of_tokens, computed_zero, has_empty, unpacked_of
 from patcher.diagnose.evidence import Call
 from patcher.diagnose.exception_message import MessageParts, is_of_two_releases, is_plain_for_own
 from patcher.diagnose.failed_code import is_written
-from patcher.diagnose.frame import Frame, frame_of
+from patcher.diagnose.frame import Frame, distribution, frame_of
+from patcher.diagnose.internal_errors import is_internal, missing_column, shadowing, unknown_command
 from patcher.diagnose.parties import Given, asked_party, asks_itself, frame_above, is_getter, outside_of, party
 from patcher.i18n import Phrase, phrase
 
@@ -24,6 +25,15 @@ def usual_cause(parts: MessageParts, at: Frame | None, calls: Sequence[Call], gi
             "the key is misspelled, or the configuration was written for another release: take the key out, or install "
             "the release that knows it"
         )
+    if (shadow := shadowing(calls)) is not None:
+        return shadow
+    if zero := computed_zero(parts, calls):
+        text = (
+            "there is data, and {name} came out as 0: the code computes that size wrongly, or from a field that the "
+            "configuration has with another value or meaning; the release of {package} and that of the library or the "
+            "model that it reads the field from may not fit"
+        )
+        return phrase(text, name=zero, package=party(at) or phrase("the code"))
     if has_empty(parts):
         return phrase("a tensor of size 0 is empty: this rank, or this batch, got no tokens, samples or rows")
     if are_of_tokens(parts, calls):
@@ -55,6 +65,48 @@ def usual_cause(parts: MessageParts, at: Frame | None, calls: Sequence[Call], gi
             "the model is newer than the installed transformers: install a newer one; a model with code of its own "
             "also needs trust_remote_code"
         )
+    if parts.matter == "builds":
+        return phrase(
+            "the compiled extension and the Python code that calls it are of different builds or releases: install "
+            "both together, or build the extension again from the sources that are run"
+        )
+    if parts.matter == "deleted":
+        text = (
+            "{package} deletes it without looking whether it is there: a mistake of this release, so look for its fix, "
+            "or take another release"
+        )
+        return phrase(text, package=party(at)) if party(at) else None
+    if parts.matter == "none" and any(_GENERATED.search(f"{one.frame} {one.code}") for one in calls[-2:]):
+        text = (
+            "code that the compiler of protobuf has generated (_pb2) does not fit the protobuf that is installed: take "
+            "another release of protobuf, or one of {package} that is made for this one"
+        )
+        return phrase(text, package=party(at) or phrase("the package"))
+    if parts.matter == "undefined-name" and _CLASS.match(parts.names[0]):
+        text = (
+            "a class of this name is mostly imported: that import is missing in the file, or stands in a try or an if, "
+            "since what it imports is optional: a package that is not installed, or whose release has it under another "
+            "name"
+        )
+        return phrase(text)
+    if unknown_command(parts, calls):
+        text = (
+            "{name} is the sub-command with which the program was called, and this release has none of that name: see "
+            "its help for those that it has"
+        )
+        return phrase(text, name=parts.names[0])
+    if missing_column(parts, calls):
+        text = (
+            "the rows of the dataset have no column {name}, which this code, or the kind of training that was chosen, "
+            "needs: rename the column that holds it, or take data of that kind"
+        )
+        return phrase(text, name=parts.names[0])
+    if is_internal(parts, at, calls):
+        text = (
+            "both the code that fails and what calls it are of {package}: a case that this release does not provide "
+            "for, or its mistake; look for its fix or another release, or which setting leads there"
+        )
+        return phrase(text, package=party(at))
     if parts.matter == "compiled" and party(at):
         text = (
             "the compiled part and the Python part of {package} are of different builds, or it has nothing for this "
@@ -71,6 +123,13 @@ def usual_cause(parts: MessageParts, at: Frame | None, calls: Sequence[Call], gi
         return found
     if not is_of_two_releases(parts):
         return None
+    if parts.matter == "missing-attribute" and _TOKENIZER.search(parts.symbol) and parts.names[0] in _OF_PROCESSORS:
+        text = (
+            "{name} is one of a processor, and a tokenizer was given: AutoProcessor makes a tokenizer where the "
+            "model's processor is not known or cannot be loaded: files of it, or a package that it imports, are "
+            "missing, or the release does not support this model"
+        )
+        return phrase(text, name=parts.names[0])
     asker, asked = party(at), asked_party(parts, calls)
     if asked and asker == asked:
         if parts.matter == "missing-attribute":
@@ -90,7 +149,21 @@ def usual_cause(parts: MessageParts, at: Frame | None, calls: Sequence[Call], gi
         return phrase(text, package=asked)
     if asked:
         return phrase("the code that asks and the installed {package} are of releases that do not fit", package=asked)
+    if parts.package and asker == distribution(parts.package):
+        text = "both sides are of {package}: this release has a mistake, or files of two releases are mixed"
+        return phrase(text, package=asker)
+    if not parts.package:
+        return phrase(
+            "where the code that asks and what it asks are of two packages, their releases do not fit together; where "
+            "they are of one, it has a mistake"
+        )
     return phrase("the code that asks and what it asks are of releases that do not fit together")
+
+
+_GENERATED = re.compile(r"\b\w+_pb2(?:_grpc)?\b")
+_CLASS = re.compile(r"(?:[A-Z][a-z0-9]\w*|[A-Z]{2,}[a-z]\w*)$")
+_TOKENIZER = re.compile(r"Tokenizer(?:Fast)?$|TokenizersBackend$")
+_OF_PROCESSORS = ("tokenizer", "image_processor", "video_processor", "feature_extractor", "image_token", "video_token")
 
 
 def _of_unwritten(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:

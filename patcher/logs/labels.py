@@ -51,7 +51,7 @@ _KINDS = (
     # pytest: E   ValueError
     r"E {3,}(?=\S)",
     # pytest's summary: FAILED tests/test_a.py::test_b - ValueError
-    r"(?:ERROR|FAILED) [\w./~+-]+\.py(?:::\S+)*(?= - \S)",
+    r" {0,4}(?:ERROR|FAILED) [\w./~+-]+\.py(?:::\S+)*(?= - \S)",
 )
 _LABEL = re.compile(rf"(?:{'|'.join(_KINDS)})(?:\s*(?:--?|\||:|>+)(?= ))?:?[ \t]?")
 _LEVEL_BEHIND = re.compile(rf"(?:{_LEVEL})[: ：]")

@@ -1,0 +1,96 @@
+"""Failures for which the frames themselves show who is at fault: a package alone, a file of a module's name, a row."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from itertools import pairwise
+
+from patcher.diagnose.evidence import Call
+from patcher.diagnose.exception_message import MessageParts
+from patcher.diagnose.failed_code import taken_from
+from patcher.diagnose.frame import Frame, frame_of
+from patcher.diagnose.parties import frame_above, party
+from patcher.i18n import Phrase, phrase
+
+_IMPORTS = re.compile(r"\s*(?:import|from) (?P<name>[A-Za-z_]\w*)(?=[\s.,]|$)")
+
+
+def shadowing(calls: Sequence[Call]) -> Phrase | None:
+    """What it means where code of a package imports a module of Python and gets a file of the user's own."""
+    known = [(one, frame) for one in calls if (frame := frame_of(one.frame)) is not None]
+    known = [(one, frame) for one, frame in known if not frame.path.startswith("<")]
+    for (one, frame), (_, then) in pairwise(known):
+        found = _IMPORTS.match(one.code)
+        if found is None or not frame.installed or then.installed or found["name"] not in sys.stdlib_module_names:
+            continue
+        if re.split(r"[/\\]", then.path)[-1] == f"{found['name']}.py":
+            text = (
+                "{place} has the name of the module {name} of Python, and was imported in its place: rename that file, "
+                "and delete its compiled one in __pycache__"
+            )
+            return phrase(text, place=then.path, name=found["name"])
+    return None
+
+
+_OWN_SCRIPT = re.compile(r"(?:^|/)bin/[\w.-]+$")
+_OF_SETTINGS = re.compile(
+    r"conf|cfg|arg|param|option|setting|tokenizer|processor|environ|path|file|state_dict|weight|vocab|dataset|template",
+    re.IGNORECASE,
+)
+"""What a value is called that settings, data or files decide."""
+_MAPPING = re.compile(r"self\.\w+(?:\.\w+)*$")
+
+
+def is_internal(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> bool:
+    """Whether a package alone has failed: on a value that is None or a key that is not there, called by itself, and
+    with no code of the user's among the frames."""
+    above, name = frame_above(calls), party(at)
+    if not name or name == "verl" or above is None or party(above) != name:
+        return False
+    frames = [frame for one in calls if (frame := frame_of(one.frame)) is not None]
+    if any(not one.installed and not party(one) and not _OWN_SCRIPT.search(one.path) for one in frames):
+        return False
+    if parts.matter == "key":
+        what, place = taken_from(calls[-1].code, calls[-1].marks)
+        literal = place.strip("'\"") == parts.names[0] and place != parts.names[0]
+        return literal and _MAPPING.match(what) is not None and not _OF_SETTINGS.search(what)
+    return parts.matter == "none" and not _OF_SETTINGS.search(parts.symbol or calls[-1].code)
+
+
+_ROW = re.compile(r"(?:example|row|record)s?$")
+_DATUM = re.compile(r"(?:sample|item|instance|datum|data_point|datapoint|element|entry|x|d|batch|features?)$")
+_OF_DATA = re.compile(
+    r", in (?:\w*(?:encode|preprocess|tokeni[sz]e|prepare_(?:data|dataset|sample|inputs)|format|collat|to_prompt"
+    r"|convert)\w*|map|_map_single|apply_function(?:_on_filtered_inputs)?|<lambda>)$"
+)
+_SEARCHED = 4
+"""Innermost frames in which a function that reads rows of data is searched."""
+
+
+def missing_column(parts: MessageParts, calls: Sequence[Call]) -> bool:
+    """Whether the key is one of a row of data, that is a column of the dataset."""
+    if parts.matter != "key" or not calls:
+        return False
+    what, place = taken_from(calls[-1].code, calls[-1].marks)
+    if place.strip("'\"") != parts.names[0] or place == parts.names[0]:
+        return False
+    reads = any(_OF_DATA.search(one.frame) for one in calls[-_SEARCHED:])
+    mapped = any("datasets/arrow_dataset.py" in one.frame for one in calls)
+    return (reads and _ROW.match(what) is not None) or (mapped and _DATUM.match(what) is not None)
+
+
+_COMMAND = re.compile(
+    r"\w*(?:mapping|commands?|routes?|registry|tasks?|handlers)\w*\[(?:method_name|(?:sub)?_?(?:command|cmd)(?:_name)?"
+    r"|(?:sys\.)?argv\[[01]\]|args\.(?:sub)?(?:command|cmd))\]",
+    re.IGNORECASE,
+)
+_MAIN = re.compile(r", in (?:\w*main|run_cli|cli|<module>)$")
+
+
+def unknown_command(parts: MessageParts, calls: Sequence[Call]) -> bool:
+    """Whether the key is the sub-command with which a program was called."""
+    if parts.matter != "key" or not calls or _MAIN.search(calls[-1].frame) is None:
+        return False
+    return _COMMAND.search(calls[-1].code) is not None and f"'{parts.names[0]}'" not in calls[-1].code

@@ -1,0 +1,133 @@
+"""What the frames show of a failure: a package alone, a file of a module's name, a row of data, a cut message."""
+
+from tests.diagnose.diagnosed import diagnosed
+
+SITE = "/opt/env/lib/python3.11/site-packages"
+HEAD = "Traceback (most recent call last):\n"
+
+
+def frame(path: str, code: str, function: str = "run", line: int = 12) -> str:
+    return f'  File "{path}", line {line}, in {function}\n    {code}\n'
+
+
+def said(*lines: str) -> tuple[str, str]:
+    """The sentence, and what is usual, of a log with this traceback."""
+    root = diagnosed(HEAD + "".join(lines)).root
+    assert root is not None
+    assert root.explanation is not None
+    return str(root.explanation.sentence), str(root.explanation.often or "")
+
+
+def test_size_that_was_computed_as_zero_is_no_empty_tensor() -> None:
+    code = "k = k.view(batch, length, heads, head_dim)"
+    _, often = said(
+        frame(f"{SITE}/fastnet/attention.py", code),
+        "RuntimeError: shape '[2, 30, 8, 0]' is invalid for input of size 61440\n",
+    )
+    assert "head_dim came out as 0" in often
+    _, often = said(
+        frame(f"{SITE}/fastnet/attention.py", code),
+        "RuntimeError: shape '[2, 0, 8, 64]' is invalid for input of size 0\n",
+    )
+    assert "is empty" in often
+
+
+def test_attribute_that_is_set_on_itself_is_asked_of_another() -> None:
+    line = "AttributeError: 'Meadow' object has no attribute 'fence'\n"
+    _, often = said(frame("/app/farm.py", "self.fence = self.meadow.fence"), line)
+    assert "asks itself" not in often
+    _, often = said(frame("/app/farm.py", "height = self.fence.height"), line)
+    assert "asks itself" in often
+
+
+def test_tokenizer_in_place_of_a_processor() -> None:
+    line = "AttributeError: 'GemmaTokenizerFast' object has no attribute 'image_processor'\n"
+    _, often = said(frame("/app/farm.py", "images = self.processor.image_processor"), line)
+    assert "AutoProcessor" in often
+
+
+def test_package_that_fails_alone() -> None:
+    line = "TypeError: object of type 'NoneType' has no len()\n"
+    inner = frame(f"{SITE}/servo/loop.py", "self.admit()"), frame(f"{SITE}/servo/queue.py", "return len(self.waiting)")
+    assert "are of servo" in said(*inner, line)[1]
+    assert "are of servo" not in said(frame("/app/mine.py", "loop.step()"), *inner, line)[1]
+
+
+def test_deleted_attribute() -> None:
+    sentence, often = said(
+        frame(f"{SITE}/servo/model.py", "del model._old_step"),
+        frame(f"{SITE}/torch/nn/modules/module.py", "super().__delattr__(name)", "__delattr__"),
+        "AttributeError: _old_step\n",
+    )
+    assert "deletes _old_step" in sentence
+    assert "servo deletes it" in often
+
+
+def test_file_of_the_name_of_a_module_of_python() -> None:
+    pasted = (
+        "Traceback (most recent call last):\nFile \u201c/opt/env/lib/python3.11/pdb.py\u201d, line 70, in\n"
+        "import code\n"
+        "File \u201c/home/kim/code.py\u201d, line 3, in\nimport wheel.inner\n"
+        "AttributeError: module \u2018wheel\u2019 has no attribute \u2018inner\u2019\n"
+    )
+    root = diagnosed(pasted).root
+    assert root is not None
+    assert root.explanation is not None
+    assert "/home/kim/code.py has the name of the module code" in str(root.explanation.often)
+
+
+def test_column_of_a_dataset_and_command_that_is_unknown() -> None:
+    _, often = said(frame(f"{SITE}/tuna/template.py", "x['rank'] = example['rank']", "encode"), "KeyError: 'rank'\n")
+    assert "no column rank" in often
+    _, often = said(frame(f"{SITE}/tuna/cli/main.py", "path = routes[method_name]", "cli_main"), "KeyError: 'dpa'\n")
+    assert "sub-command" in often
+
+
+def test_messages_that_are_cut() -> None:
+    sentence, _ = said(
+        frame("/app/farm.py", "from barn.store.shelf import Shelf, Jar"),
+        "ImportError: cannot import name 'Shelf' from 'barn.store.sh\n",
+    )
+    assert "barn.store.shelf.Shelf" in sentence
+    sentence, _ = said(
+        frame("/app/farm.py", "model.vision_tower.freeze()"),
+        "AttributeError: 'Meadow' object has no attribute 'vision_to\n",
+    )
+    assert "for vision_tower" in sentence
+
+
+def test_reason_below_the_source_of_a_kernel() -> None:
+    log = (
+        "[rank0]: triton.compiler.errors.CompilationError: at 20:8:\n"
+        + "".join(f"[rank0]:     x{number} = tl.load(p + {number})\n" for number in range(16))
+        + "\n[rank0]:     y = tl._make_view(\n[rank0]:         ^\n"
+        "[rank0]: AttributeError(\"module 'triton.language' has no attribute '_make_view'\")\n"
+    )
+    root = diagnosed(log).root
+    assert root is not None
+    assert root.explanation is not None
+    assert "triton.language._make_view" in str(root.explanation.sentence)
+
+
+def test_extension_of_another_build() -> None:
+    line = "RuntimeError: _my_C::fwd() expected at most 4 argument(s) but received 5 argument(s). Declaration: …\n"
+    sentence, often = said(frame("/src/servo/ops.py", "return op(*args)"), line)
+    assert "with 5 arguments" in sentence
+    assert "different builds" in often
+
+
+def test_summary_of_pytest_with_indentation() -> None:
+    log = "  FAILED tests/test_a.py::test_b[x/y] - TypeError: A.f() got an unexpected keyword argument 'gate'\n"
+    root = diagnosed(log).root
+    assert root is not None
+    assert root.explanation is not None
+    assert "gate" in str(root.explanation.sentence)
+
+
+def test_runs_that_live() -> None:
+    for log in (
+        "00:02 : 00030/01024 : loss = 7.51E-01 (lr=3.8E-06, s/sec=0.1)\n",
+        "[INFO] - trainer -   ***** Running training *****\n",
+        "[2026-01-02 10:00:00 TP0] Decode batch, #running-req: 5, #token: 9, gen throughput (token/s): 1.0\n",
+    ):
+        assert diagnosed(log).verdict == "running"
