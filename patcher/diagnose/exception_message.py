@@ -136,8 +136,8 @@ def is_plain_for_own(parts: MessageParts) -> bool:
 def is_of_two_releases(parts: MessageParts) -> bool:
     """Whether failures of this form are mostly caused by two packages whose releases do not fit together.
 
-    Measured: in the two samples of docs/diagnosis.md 41 of 64 such failures are, and 23 are mistakes or settings of the
-    calling code.
+    Measured: in two of the samples of docs/diagnosis.md 41 of 64 such failures are, and 23 are mistakes or settings of
+    the calling code.
     """
     if wanted_type(parts):
         return False

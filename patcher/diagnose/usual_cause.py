@@ -25,8 +25,15 @@ def usual_cause(parts: MessageParts, at: Frame | None, calls: Sequence[Call], gi
             "the key is misspelled, or the configuration was written for another release: take the key out, or install "
             "the release that knows it"
         )
-    if (shadow := shadowing(calls)) is not None:
-        return shadow
+    return next((cause for rule in _RULES if (cause := rule(parts, at, calls)) is not None), None)
+
+
+def _of_shadow(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:  # noqa: ARG001
+    return shadowing(calls)
+
+
+def _of_sizes(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:
+    """Why sizes and shapes do not fit."""
     if zero := computed_zero(parts, calls):
         text = (
             "there is data, and {name} came out as 0: the code computes that size wrongly, or from a field that the "
@@ -42,6 +49,11 @@ def usual_cause(parts: MessageParts, at: Frame | None, calls: Sequence[Call], gi
         return phrase("cos and sin are made from position_ids, whose shape does not fit that of the tokens here")
     if parts.matter == "claim" and "torch.Size([])" in parts.found:
         return phrase("torch.Size([]) is the shape of a single number, where a tensor with dimensions is expected")
+    return None
+
+
+def _of_values(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:
+    """Why a value is of another kind than its reader expects."""
     if parts.matter == "unpacking" and (called := unpacked_of(at, calls)) is not None:
         callee, package = called
         if package:
@@ -52,43 +64,22 @@ def usual_cause(parts: MessageParts, at: Frame | None, calls: Sequence[Call], gi
             "for which this code was written"
         )
         return phrase(text, callee=callee)
-    if at is not None and at.installed and is_plain_for_own(parts):
+    if at is not None and at.installed and party(at) and is_plain_for_own(parts):
         text = (
             "what calls {package} passes a plain {kind} where this release expects an object that has {name}: "
             "the caller is written for another release, or passes a wrong value"
         )
-        return phrase(text, package=party(at), kind=parts.symbol, name=parts.names[0]) if party(at) else None
-    if parts.matter == "unwritten":
-        return _of_unwritten(parts, at, calls)
+        return phrase(text, package=party(at), kind=parts.symbol, name=parts.names[0])
+    return None
+
+
+def _of_request(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:  # noqa: ARG001
+    """What the user asked for that is not there: a kind of model, a sub-command, a column of the data."""
     if parts.matter == "model-type":
         return phrase(
             "the model is newer than the installed transformers: install a newer one; a model with code of its own "
             "also needs trust_remote_code"
         )
-    if parts.matter == "builds":
-        return phrase(
-            "the compiled extension and the Python code that calls it are of different builds or releases: install "
-            "both together, or build the extension again from the sources that are run"
-        )
-    if parts.matter == "deleted":
-        text = (
-            "{package} deletes it without looking whether it is there: a mistake of this release, so look for its fix, "
-            "or take another release"
-        )
-        return phrase(text, package=party(at)) if party(at) else None
-    if parts.matter == "none" and any(_GENERATED.search(f"{one.frame} {one.code}") for one in calls[-2:]):
-        text = (
-            "code that the compiler of protobuf has generated (_pb2) does not fit the protobuf that is installed: take "
-            "another release of protobuf, or one of {package} that is made for this one"
-        )
-        return phrase(text, package=party(at) or phrase("the package"))
-    if parts.matter == "undefined-name" and _CLASS.match(parts.names[0]):
-        text = (
-            "a class of this name is mostly imported: that import is missing in the file, or stands in a try or an if, "
-            "since what it imports is optional: a package that is not installed, or whose release has it under another "
-            "name"
-        )
-        return phrase(text)
     if unknown_command(parts, calls):
         text = (
             "{name} is the sub-command with which the program was called, and this release has none of that name: see "
@@ -101,57 +92,86 @@ def usual_cause(parts: MessageParts, at: Frame | None, calls: Sequence[Call], gi
             "needs: rename the column that holds it, or take data of that kind"
         )
         return phrase(text, name=parts.names[0])
-    if is_internal(parts, at, calls):
-        text = (
-            "both the code that fails and what calls it are of {package}: a case that this release does not provide "
-            "for, or its mistake; look for its fix or another release, or which setting leads there"
+    return _of_environment(parts.names[0]) if parts.matter == "environment" else None
+
+
+def _of_builds(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:
+    """What compiled or generated code does not fit."""
+    if parts.matter == "builds":
+        return phrase(
+            "the compiled extension and the Python code that calls it are of different builds or releases: install "
+            "both together, or build the extension again from the sources that are run"
         )
-        return phrase(text, package=party(at))
+    if parts.matter == "none" and any(_GENERATED.search(f"{one.frame} {one.code}") for one in calls[-2:]):
+        text = (
+            "code that the compiler of protobuf has generated (_pb2) does not fit the protobuf that is installed: take "
+            "another release of protobuf, or one of {package} that is made for this one"
+        )
+        return phrase(text, package=party(at) or phrase("the package"))
     if parts.matter == "compiled" and party(at):
         text = (
             "the compiled part and the Python part of {package} are of different builds, or it has nothing for this "
             "type, shape or GPU: install it again, made for this torch, or another release"
         )
         return phrase(text, package=party(at))
+    return None
+
+
+def _of_mistakes(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:
+    """Which package has failed by itself."""
+    if parts.matter == "unwritten":
+        return _of_unwritten(parts, at, calls)
     if parts.matter == "claim":
         return _of_claim(parts, at, calls)
-    if parts.matter == "environment":
-        return _of_environment(parts.names[0])
     if parts.matter == "words":
         return _of_words(parts, at, calls)
-    if parts.matter == "missing-attribute" and (found := _of_object(parts, at, calls)) is not None:
-        return found
-    if not is_of_two_releases(parts):
+    if parts.matter == "deleted" and party(at):
+        text = (
+            "{package} deletes it without looking whether it is there: a mistake of this release, so look for its fix, "
+            "or take another release"
+        )
+        return phrase(text, package=party(at))
+    if parts.matter == "undefined-name" and _CLASS.match(parts.names[0]):
+        return phrase(
+            "a class of this name is mostly imported: that import is missing in the file, or stands in a try or an if, "
+            "since what it imports is optional: a package that is not installed, or whose release has it under another "
+            "name"
+        )
+    if is_internal(parts, at, calls):
+        text = (
+            "both the code that fails and what calls it are of {package}: a case that this release does not provide "
+            "for, or its mistake; look for its fix or another release, or which setting leads there"
+        )
+        return phrase(text, package=party(at))
+    return None
+
+
+def _of_attribute(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:
+    if parts.matter != "missing-attribute" or is_plain_for_own(parts):
         return None
-    if parts.matter == "missing-attribute" and _TOKENIZER.search(parts.symbol) and parts.names[0] in _OF_PROCESSORS:
+    if (found := _of_object(parts, at, calls)) is not None:
+        return found
+    if _TOKENIZER.search(parts.symbol) and parts.names[0] in _OF_PROCESSORS and is_of_two_releases(parts):
         text = (
             "{name} is one of a processor, and a tokenizer was given: AutoProcessor makes a tokenizer where the "
             "model's processor is not known or cannot be loaded: files of it, or a package that it imports, are "
             "missing, or the release does not support this model"
         )
         return phrase(text, name=parts.names[0])
+    return None
+
+
+def _of_releases(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:
+    """Which two packages do not fit together, or that one does not fit itself."""
+    if not is_of_two_releases(parts):
+        return None
     asker, asked = party(at), asked_party(parts, calls)
     if asked and asker == asked:
-        if parts.matter == "missing-attribute":
-            text = (
-                "both sides are of {package}: the object is not set up as this code expects, or this release has a "
-                "mistake, which another release may not have"
-            )
-            return phrase(text, package=asked)
-        outer = outside_of(asked, calls)
-        if outer is not None and parts.matter == "unexpected-argument" and not is_written(parts.names, calls):
-            text = (
-                "where {package} only hands on what {place} gives it, that is written for another release of "
-                "{package}; else this release has a mistake, or files of two releases are mixed"
-            )
-            return phrase(text, package=asked, place=outer.shown)
-        text = "both sides are of {package}: this release has a mistake, or files of two releases are mixed"
-        return phrase(text, package=asked)
+        return _of_one_package(parts, asked, calls)
     if asked:
         return phrase("the code that asks and the installed {package} are of releases that do not fit", package=asked)
     if parts.package and asker == distribution(parts.package):
-        text = "both sides are of {package}: this release has a mistake, or files of two releases are mixed"
-        return phrase(text, package=asker)
+        return _mixed(asker)
     if not parts.package:
         return phrase(
             "where the code that asks and what it asks are of two packages, their releases do not fit together; where "
@@ -159,6 +179,41 @@ def usual_cause(parts: MessageParts, at: Frame | None, calls: Sequence[Call], gi
         )
     return phrase("the code that asks and what it asks are of releases that do not fit together")
 
+
+def _of_one_package(parts: MessageParts, package: str, calls: Sequence[Call]) -> Phrase:
+    """What it means that a package asks itself for what it does not have."""
+    if parts.matter == "missing-attribute":
+        text = (
+            "both sides are of {package}: the object is not set up as this code expects, or this release has a "
+            "mistake, which another release may not have"
+        )
+        return phrase(text, package=package)
+    outer = outside_of(package, calls)
+    if outer is not None and parts.matter == "unexpected-argument" and not is_written(parts.names, calls):
+        text = (
+            "where {package} only hands on what {place} gives it, that is written for another release of "
+            "{package}; else this release has a mistake, or files of two releases are mixed"
+        )
+        return phrase(text, package=package, place=outer.shown)
+    return _mixed(package)
+
+
+def _mixed(package: str) -> Phrase:
+    text = "both sides are of {package}: this release has a mistake, or files of two releases are mixed"
+    return phrase(text, package=package)
+
+
+_RULES = (
+    _of_shadow,
+    _of_sizes,
+    _of_values,
+    _of_request,
+    _of_builds,
+    _of_mistakes,
+    _of_attribute,
+    _of_releases,
+)
+"""In this order: what the frames show comes before what the form of the message makes likely."""
 
 _GENERATED = re.compile(r"\b\w+_pb2(?:_grpc)?\b")
 _CLASS = re.compile(r"(?:[A-Z][a-z0-9]\w*|[A-Z]{2,}[a-z]\w*)$")
