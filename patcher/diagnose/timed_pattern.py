@@ -18,8 +18,8 @@ from functools import cached_property
 from types import FrameType
 
 MOST_SECONDS = 1.0
-"""Seconds that one pattern may take on one log, or in one look at a run. The shipped ones take some milliseconds on 1
-GB."""
+"""Seconds of the processor that one pattern may take on one log, or in one look at a run. The
+shipped ones take some milliseconds on 1 GB."""
 _LONG = 200
 """Characters above which a search gets a timer. Set by hand: setting a timer takes longer than a short search."""
 _PIECE = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\?P=|\{\d*,?\d*\}|.", re.DOTALL)
@@ -47,7 +47,7 @@ class TimedPattern:
             return False
         if len(text) < _LONG and self.seconds < MOST_SECONDS / 2 and not self._has_nested_repeats:
             return self._found(text)
-        began = time.perf_counter()
+        began = time.process_time()
         try:
             with _timer(MOST_SECONDS * 1.1 - self.seconds):
                 return self._found(text)
@@ -55,7 +55,7 @@ class TimedPattern:
             self.seconds = 2 * MOST_SECONDS
             return False
         finally:
-            self.seconds += time.perf_counter() - began
+            self.seconds += time.process_time() - began
 
     def _found(self, text: str) -> bool:
         return any(_found_in_order(parts, text) for parts in self._alternatives)
@@ -126,7 +126,7 @@ def _found_in_order(parts: tuple[re.Pattern[str], ...], text: str) -> bool:
 
 @contextmanager
 def _timer(seconds: float) -> Iterator[None]:
-    """Raise `_OutOfTime` after so many seconds.
+    """Raise `_OutOfTime` after so many seconds of the processor: a machine that is busy, or was asleep, does not count.
 
     `re` checks for signals while it searches. Only the main thread receives them; in other threads the search runs to
     its end, and its time is counted afterwards.
@@ -134,13 +134,13 @@ def _timer(seconds: float) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
         yield
         return
-    before = signal.signal(signal.SIGALRM, _on_alarm)
-    signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001))
+    before = signal.signal(signal.SIGVTALRM, _on_alarm)
+    signal.setitimer(signal.ITIMER_VIRTUAL, max(seconds, 0.001))
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 def _on_alarm(_number: int, _frame: FrameType | None) -> None:
