@@ -49,5 +49,9 @@ def test_each_has_its_place_where_its_range_reaches(verl: str) -> None:
     ids = [one.id for one in load() if one.id.startswith("megatron-")]
     assume = {"megatron-core": "0.18.0", "vllm": "0.20.2", "torch": "2.11.0"}
     told = {one.id: one.kind for one in api.plan(wheel("verl", verl), assume=assume, ids=ids).records if one.id in ids}
-    wanted = {"megatron-async-calls": verl[:3] == "0.7", "megatron-model-type": verl[:3] in ("0.6", "0.7", "0.8")}
+    wanted = {
+        "megatron-async-calls": verl[:3] == "0.7",
+        "megatron-model-type": verl[:3] in ("0.6", "0.7", "0.8"),
+        "megatron-value-head-flash-attn": verl[:3] in ("0.6", "0.7"),
+    }
     assert told == {name: "pending" if needed else "not-needed" for name, needed in wanted.items()}
