@@ -58,8 +58,6 @@ _KEY = re.compile(
 _IN_VERL = re.compile(r"[;,]? in verl\b[^;]*:$| \(in verl by the key below\)$")
 _IN_VERL_ZH = re.compile(r"[；，]? ?verl 中[^；]*：$|（verl 用下面的键）$")
 """What introduces the settings of verl below a text."""
-
-
 _RUNS_VERL = re.compile(r"verl\.trainer|install .*\bverl\b(?!/)")
 
 
@@ -81,26 +79,30 @@ def _without_verl(fixes: Sequence[Fix]) -> list[Fix]:
     settings alone come last.
     """
     found: list[Fix] = []
-    meant: set[int] = set()
+    for_settings: list[Fix] = []
     for fix in fixes:
-        if fix.setting or fix.patch or _RUNS_VERL.search(fix.run):
+        left = _for_any_trainer(fix)
+        does_something = left is not None and bool(left.run or left.env or left.set)
+        if left is None or (not does_something and left.text in {one.text for one in (*found, *for_settings)}):
             continue
-        left = replace(
-            fix,
-            text=_IN_VERL.sub("", fix.text),
-            zh=_IN_VERL_ZH.sub("", fix.zh),
-            set={key: value for key, value in fix.set.items() if not _KEY.match(key)},
-            when={name: specifier for name, specifier in fix.when.items() if name != "verl"},
-        )
-        if re.search(r"\bverl\b", left.text) and (left.set != fix.set or left.when != fix.when):
-            continue
-        said = [one.text for one in found]
-        if left.text not in said or left.run or left.env or left.set:
-            found.append(left)
-            if left.set != fix.set and left.text == fix.text and not (left.run or left.env or left.set):
-                meant.add(id(left))
-    found.sort(key=lambda one: id(one) in meant)
-    return found or list(fixes)
+        lost = left.set != fix.set and left.text == fix.text and not does_something
+        (for_settings if lost else found).append(left)
+    return [*found, *for_settings] or list(fixes)
+
+
+def _for_any_trainer(fix: Fix) -> Fix | None:
+    """What a fix says for other trainers than verl; None where that is nothing."""
+    if fix.setting or fix.patch or _RUNS_VERL.search(fix.run):
+        return None
+    left = replace(
+        fix,
+        text=_IN_VERL.sub("", fix.text),
+        zh=_IN_VERL_ZH.sub("", fix.zh),
+        set={key: value for key, value in fix.set.items() if not _KEY.match(key)},
+        when={name: specifier for name, specifier in fix.when.items() if name != "verl"},
+    )
+    is_about_verl = re.search(r"\bverl\b", left.text) is not None
+    return None if is_about_verl and (left.set != fix.set or left.when != fix.when) else left
 
 
 _PLAIN = re.compile(r"[\w.+-]+")

@@ -212,7 +212,7 @@ class LogAccumulator:
         if any(role.header for role in roles) and line.offset not in self._headers:
             self._add_traceback(line)
         for sign in line.signs():
-            if sign.found(line.stripped.text, line.block, line.begin, self.run.step or 0):
+            if sign.found(line, self.run.step or 0):
                 self._add_hit(sign, line)
         for word, role in line.words:
             if role.ending:
@@ -293,7 +293,9 @@ class LogAccumulator:
         if (task := task_failure(label.text)) is not None:
             self._add_task(task, line)
             return
-        found = ALONE.match(label.text) or exception_set_in(label.text, line.before(_SET_IN))
+        found = ALONE.match(label.text)
+        if found is None and label.text[:1].isspace():
+            found = exception_set_in(label.text, line.before(_SET_IN))
         if found is None:
             self._add_nameless(line)
             return
@@ -321,7 +323,8 @@ class LogAccumulator:
             above = line.before(1)
             name = "AssertionError" if above and not above[0].text.startswith("E ") else ""
         else:
-            above = without_header(line.before(_CODE), line.stripped.speaker, line.label.label)
+            speaker = line.stripped.speaker
+            above = without_header(line.before(_CODE, speaker), speaker, line.label.label)
             name = raised_as(said) if above else ""
         if not name:
             return
@@ -332,7 +335,8 @@ class LogAccumulator:
 
     def _add_frames(self, raised: Raised, line: MatchedLine) -> None:
         """Add the frames of a traceback without a header, or those that pytest prints around the exception."""
-        frames, raised.calls = frames_before(line.before(_CODE), line.stripped.speaker, line.label.label)
+        speaker = line.stripped.speaker
+        frames, raised.calls = frames_before(line.before(_CODE, speaker), speaker, line.label.label)
         if not frames and line.label.label.startswith("E "):
             frames = pytest_frames(line.before(_CODE), line.around(0, _CODE), raised.name)
         raised.frames = frames

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from patcher.diagnose.evidence import LINE_LENGTH, LogLine
 from patcher.diagnose.log_stream import Block, line_at
@@ -47,23 +47,20 @@ class Sign:
         number is set by hand; only the order counts."""
         return width(self.match.line) + 20 * len(self.match.near)
 
-    def found(self, text: str, block: Block, start: int, steps: int) -> bool:
-        """Whether the line that begins at `start` in `block` matches; `text` is the line, `steps` the training steps so
-        far."""
+    def found(self, line: MatchedLine, steps: int) -> bool:
+        """Whether the line matches, with what must be near it; `steps` are the training steps so far."""
         if steps < self.match.after_steps:
             return False
-        if not _matches_line(self._line, text):
+        if not _matches_line(self._line, line.stripped.text):
             return False
         if not self._near:
             return True
-        within = self.match.within
-        around = [*block.before(start, within), *block.behind(start, within)]
+        around, together = line.surroundings(self.match.within)
         # Most lines near a match hold no word of the other patterns. That test takes less time than one pattern.
-        together = "\n".join(around).lower()
         if not all(any(word in together for word in words) for words in self._near_words):
             return False
-        bare = [strip_prefix(line).text for line in around]
-        return all(any(_matches_line(pattern, line) for line in bare) for pattern in self._near)
+        bare = [_stripped(one).text for one in around]
+        return all(any(_matches_line(pattern, one) for one in bare) for pattern in self._near)
 
     @cached_property
     def _near_words(self) -> tuple[frozenset[str], ...]:
@@ -75,6 +72,10 @@ class Sign:
     def too_slow(self) -> list[str]:
         """Those of its patterns that took too long."""
         return [search.pattern for search in (self._line, *self._near) if search.is_too_slow]
+
+
+_stripped = lru_cache(maxsize=128)(strip_prefix)
+"""Of lines near others: where failure follows failure, the same forty are looked at again for each."""
 
 
 def _words_of(pattern: str) -> frozenset[str]:
@@ -182,10 +183,15 @@ class MatchedLine:
                 return at
         return None
 
-    def before(self, most: int) -> tuple[LogLine, ...]:
-        """At most `most` lines before it, in order."""
+    def before(self, most: int, speaker: str = "") -> tuple[LogLine, ...]:
+        """Those of at most `most` lines before it that `speaker` may have written, in order; "": all."""
         lines = self.block.before(self.begin, most)
-        return tuple(self._near(text, at - len(lines)) for at, text in enumerate(lines))
+        # A line with colours may have them within the speaker's name.
+        return tuple(
+            self._near(text, at - len(lines))
+            for at, text in enumerate(lines)
+            if not speaker or speaker in text or "\x1b" in text
+        )
 
     def around(self, before: int, behind: int) -> tuple[LogLine, ...]:
         """The line with at most so many lines before it and after it."""
@@ -193,8 +199,19 @@ class MatchedLine:
         return (*self.before(before), self.place, *(self._near(text, at) for at, text in enumerate(lines, 1)))
 
     def _near(self, text: str, at: int) -> LogLine:
-        line = strip_prefix(text.rstrip("\r").rpartition("\r")[2][:4000])
+        line = _stripped(text.rstrip("\r").rpartition("\r")[2][:4000])
         return LogLine.of(self.name, self.number + at, max(self.offset + at, 0), line)
+
+    @cached_property
+    def _surroundings(self) -> dict[int, tuple[list[str], str]]:
+        return {}
+
+    def surroundings(self, within: int) -> tuple[list[str], str]:
+        """The line and so many before and after it, and all of them together in lower case. Kept for the next match."""
+        if within not in self._surroundings:
+            lines = [*self.block.before(self.begin, within), *self.block.behind(self.begin, within)]
+            self._surroundings[within] = lines, "\n".join(lines).lower()
+        return self._surroundings[within]
 
     def signs(self) -> Iterator[Sign]:
         """The symptoms' matches that the line may be, each once."""

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from patcher.errors import CutError, ExitCode, UkyError, UnreachableError, UsageError
 from patcher.i18n import phrase
 from patcher.migrate import steps
-from patcher.migrate.ahead import ahead
 from patcher.migrate.journal import Entry, Journal, Proven, entry, journal_for
 from patcher.migrate.order import READ_ONLY_STEPS, MigrationOrder, Step, StepName
 from patcher.migrate.payload import Payload, lay_groundwork
+from patcher.migrate.prefetch import prefetched
 from patcher.migrate.sent_texts import sent_texts
 from patcher.migrate.steps import Listeners, Outcome
 from patcher.migrate.transfer import Difference
@@ -128,7 +128,7 @@ class _Run:
         """Run the steps in their order. Raises _StepFailedError at the first that fails."""
         session, order, link, host = self._session, self._order, self._link, self._order.host
         listeners, confirm = self._listeners, self._listeners.confirm
-        groundwork = ahead(lambda: lay_groundwork(session, host.include)) if order.runs("plan") else None
+        groundwork = prefetched(lambda: lay_groundwork(session, host.include)) if order.runs("plan") else None
         self._redactor.text(repr(self._before))  # Compiles its patterns, also while ssh logs in.
         self._take(
             "preflight",

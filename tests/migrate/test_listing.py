@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from patcher.errors import TreeError
-from patcher.migrate.ahead import ahead
 from patcher.migrate.listing import Listing, list_tree
+from patcher.migrate.prefetch import prefetched
 from patcher.profiles.rendered_file import with_hash_line
 from tests.migrate.toys import VERSION, fork, git, write
 
@@ -237,18 +237,18 @@ def test_files_that_git_does_not_track_are_known(tmp_path: Path) -> None:
 
 def test_a_listing_made_ahead_is_used_once_and_only_soon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = fork(tmp_path / "fork")
-    listing = ahead(lambda: list_tree(root))
+    listing = prefetched(lambda: list_tree(root))
     (root / "verl/late.py").write_text("LATE = 1\n")
     assert "verl/late.py" not in listing().items
     assert "verl/late.py" in listing().items
-    monkeypatch.setattr("patcher.migrate.ahead.FRESH", -1.0)
-    listing = ahead(lambda: list_tree(root))
+    monkeypatch.setattr("patcher.migrate.prefetch.FRESH", -1.0)
+    listing = prefetched(lambda: list_tree(root))
     (root / "verl/later.py").write_text("LATER = 1\n")
     assert "verl/later.py" in listing().items
 
 
 def test_what_hinders_a_listing_made_ahead_is_told_when_it_is_asked_for(tmp_path: Path) -> None:
     (tmp_path / "bare").mkdir()
-    listing = ahead(lambda: list_tree(tmp_path / "bare"))
+    listing = prefetched(lambda: list_tree(tmp_path / "bare"))
     with pytest.raises(TreeError, match="not a git checkout"):
         listing()

@@ -45,8 +45,8 @@ class Modules:
         self.package = package
         self._found: dict[str, Module | Unknown | None] = {}
         self._parsed: dict[str, _Parsed | Unknown] = {}
-        # Its modules alone, not what it has of the release before: only two releases are in memory at a time.
-        self._earlier = earlier._parsed if earlier is not None else {}
+        # Its modules alone, not what it has of the release before; each is let go of once it is looked at here.
+        self._earlier = dict(earlier._parsed) if earlier is not None else {}
         self._answers = Answers()
         self._entries: dict[Path, frozenset[str]] = {}
 
@@ -78,7 +78,7 @@ class Modules:
     def _read(self, module: Module) -> _Parsed | Unknown:
         try:
             text = self.text(module)
-            digest, known = hash(text), self._earlier.get(module.name)
+            digest, known = hash(text), self._earlier.pop(module.name, None)
             if isinstance(known, _Parsed) and known.digest == digest:
                 return known
             return _Parsed(digest, parse(text))

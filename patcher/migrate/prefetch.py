@@ -14,7 +14,7 @@ FRESH = 2.0
 """Seconds for which the work counts. A guess: a login takes 0.2 s, unless a password is typed."""
 
 
-def ahead(make: Callable[[], T]) -> Callable[[], T]:
+def prefetched(make: Callable[[], T]) -> Callable[[], T]:
     """Do the work now, and return a function that gives its result.
 
     If that function is called late, or a second time, it does the work again. It also raises the UkyError that the work
