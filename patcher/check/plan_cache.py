@@ -34,7 +34,8 @@ _KEPT = 32
 class PlanCache:
     """The places of a session's plans: a migration makes one for the host and one for here, of the same tree."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, inputs: PlanInputs) -> None:
+        """All plans are of the files and the applied records of `inputs`."""
         self.session = session
         self.request = session.request()
         self._tree = tree_digest(session.tree.root) if session.given_lookup is None else None
@@ -42,7 +43,8 @@ class PlanCache:
         wanted = [sorted(getattr(self.request, one.name)) for one in fields(self.request)]
         code = stamps(Path(__file__).parents[1]), stamps(shipped("docs"), "matrix.md")
         shared = (__version__, sys.version_info, *code, digest(session.record_files), session.config, wanted)
-        self._shared = digest_of(repr(shared).encode(errors="replace"))
+        files = sorted(inputs.files.items()), inputs.applied
+        self._shared = digest_of(repr((shared, files)).encode(errors="replace"))
 
     def read(self, inputs: PlanInputs, *, elsewhere: bool) -> Plan | None:
         """The plan that was kept; None where there is none, or nothing that this user has written."""
@@ -65,7 +67,7 @@ class PlanCache:
         at_hand: list[object] = [folder.is_dir() for folder in _sources(inputs)]
         if not elsewhere:
             at_hand += [stamp_of(item) for item in inputs.environment.packages.values()]
-        asked = (sorted(inputs.files.items()), inputs.environment, inputs.applied, elsewhere, at_hand)
+        asked = (inputs.environment, elsewhere, at_hand)
         return Kept("plans", [self._shared, self._tree, *asked], _KEPT)
 
 

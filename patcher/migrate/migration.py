@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from patcher.errors import CutError, ExitCode, UkyError, UnreachableError, UsageError
 from patcher.i18n import phrase
-from patcher.migrate import steps
+from patcher.migrate import rsync, steps
 from patcher.migrate.journal import Entry, Journal, Proven, entry, journal_for
 from patcher.migrate.order import READ_ONLY_STEPS, MigrationOrder, Step, StepName
 from patcher.migrate.payload import Payload, lay_groundwork
@@ -129,7 +129,10 @@ class _Run:
         session, order, link, host = self._session, self._order, self._link, self._order.host
         listeners, confirm = self._listeners, self._listeners.confirm
         groundwork = prefetched(lambda: lay_groundwork(session, host.include)) if order.runs("plan") else None
-        self._redactor.text(repr(self._before))  # Compiles its patterns, also while ssh logs in.
+        # Also while ssh logs in.
+        self._redactor.prepare()
+        if order.runs("transfer"):
+            rsync.here()
         self._take(
             "preflight",
             lambda: steps.preflight(session, order, link.open_folder(), self._before, confirm),

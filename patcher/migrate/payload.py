@@ -8,7 +8,8 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeAlias
 
 from patcher import __version__
 from patcher.check.plan_cache import PlanCache
@@ -28,7 +29,7 @@ from patcher.remote.connection import Connection
 from patcher.remote.environment import environment_of
 from patcher.remote.survey import Survey
 from patcher.session.session import PlanTarget, Session
-from patcher.session.snapshot import TreeSnapshot, read_snapshot, record_file_names
+from patcher.session.snapshot import TreeSnapshot, read_snapshot, record_file_names, retargeted
 from patcher.session.tree_access import read_consistently
 from patcher.worktree.hashing import digest_of
 from patcher.worktree.layout import FOLDER, LEDGER, ORIGINALS
@@ -47,6 +48,10 @@ from patcher.worktree.manifest import Manifest
 
 _LINKS = 16
 """The most symlinks that one path may lead through; more are a loop (a -> b -> a). A guess: the kernel follows 40."""
+
+
+_Stamp: TypeAlias = "tuple[int, int, int] | None"
+"""Inode, time and size of a file; None: there was none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,14 +110,30 @@ class Groundwork:
     listing: Listing
     environment: Environment
     """This machine's packages."""
+    lookup: HostLookup
+    """What they have."""
+    found: TreeSnapshot
+    """The files that records name, as far as they are listed, for a plan for this machine."""
+    stamps: Mapping[str, _Stamp]
+    """Those files as the disk had them."""
     plans: PlanCache
 
 
 def lay_groundwork(session: Session, include: Sequence[str] = ()) -> Groundwork:
-    """Look at this machine, and load the records, which the session keeps. Raises what `list_tree` raises, and others
-    of `patcher.errors` for what is wrong with records or settings.
+    """Look at this machine, and load the records, which the session keeps. Raises what `list_tree` and `read_snapshot`
+    raise, and others of `patcher.errors` for what is wrong with records or settings.
     """
-    return Groundwork(list_tree(session.tree.root, include), _environment_here(session), PlanCache(session))
+    root, own = session.tree.root, _environment_here(session)
+    lookup = HostLookup(own, own, None)
+
+    def work(ledger: Ledger) -> Groundwork:
+        listing, names = list_tree(root, include), record_file_names(session)
+        stamps = {path: _stamp(root / path) for path in dict.fromkeys((*names, *ledger.files))}
+        found = read_snapshot(session, ledger, names, target=PlanTarget(own, lookup))
+        found = _as_listed(found, listing)
+        return Groundwork(listing, own, lookup, found, stamps, PlanCache(session, found.situation))
+
+    return read_consistently(session.tree, lambda reading: work(reading.ledger))
 
 
 def plan_payload(session: Session, groundwork: Groundwork, survey: Survey, connection: Connection) -> Payload:
@@ -122,34 +143,29 @@ def plan_payload(session: Session, groundwork: Groundwork, survey: Survey, conne
     `--python` and `--assume` of the session are about the host, not this machine.
 
     Raises:
-        TreeError: the tree cannot be read, or has changed since it was listed.
+        TreeError: a pre-image cannot be read, or the tree has changed since the groundwork.
         CutError: the connection was cut while the host was asked for a package's sources.
     """
     root = session.tree.root
     there = environment_of(survey, root, session.assume)
-    listing, own, plans = groundwork.listing, groundwork.environment, groundwork.plans
-    lookup_here, lookup = HostLookup(own, own, None), HostLookup(there, own, connection)
-    target = PlanTarget(there, lookup)
-
-    def work(ledger: Ledger) -> Payload:
-        found = _as_listed(read_snapshot(session, ledger, record_file_names(session), target=target), listing)
-        planned = kept_plan(plans, found.situation, lambda: lookup.lasting, elsewhere=True)
-        kinds: dict[str, str] = {}
-        if own.known:  # Without packages here there is nothing to compare with.
-            local = replace(found.situation, environment=own, lookup=lookup_here)
-            here = kept_plan(plans, local, lambda: lookup_here.lasting, elsewhere=False)
-            kinds = {outcome.id: outcome.kind for outcome in here.outcomes}
-        done = apply_result(planned, found, changes(planned, found))
-        items: Mapping[str, Item] = listing.items
-        if not done.failed:
-            done = replace(done, plan=_as_there(planned, session.config.marker))
-            items = _with_plan(session, listing, planned, found, there, survey.applied)
-        known = done.plan.outcomes if own.known else ()
-        differs = tuple(outcome.id for outcome in known if kinds.get(outcome.id) != outcome.kind)
-        notes = (*_about(survey, there), *_uncommitted(listing, ledger))
-        return Payload(listing, items, done, there, differs, notes, kinds, session.config.marker)
-
-    return read_consistently(session.tree, lambda reading: work(reading.ledger))
+    listing, own, plans, here = groundwork.listing, groundwork.environment, groundwork.plans, groundwork.found
+    _require_unchanged(root, groundwork)
+    lookup = HostLookup(there, own, connection)
+    found = retargeted(here, session, PlanTarget(there, lookup))
+    planned = kept_plan(plans, found.situation, lambda: lookup.lasting, elsewhere=True)
+    kinds: dict[str, str] = {}
+    if own.known:  # Without packages here there is nothing to compare with.
+        local = kept_plan(plans, here.situation, lambda: groundwork.lookup.lasting, elsewhere=False)
+        kinds = {outcome.id: outcome.kind for outcome in local.outcomes}
+    done = apply_result(planned, found, changes(planned, found))
+    items: Mapping[str, Item] = listing.items
+    if not done.failed:
+        done = replace(done, plan=_as_there(planned, session.config.marker))
+        items = _with_plan(session, listing, planned, found, there, survey.applied)
+    known = done.plan.outcomes if own.known else ()
+    differs = tuple(outcome.id for outcome in known if kinds.get(outcome.id) != outcome.kind)
+    notes = (*_about(survey, there), *_uncommitted(listing, found.ledger))
+    return Payload(listing, items, done, there, differs, notes, kinds, session.config.marker)
 
 
 def _environment_here(session: Session) -> Environment:
@@ -207,16 +223,35 @@ def _as_listed(found: TreeSnapshot, listing: Listing) -> TreeSnapshot:
         if item is None:
             hidden.append(path)
         elif item.sha256 and item.sha256 != source.sha256:
-            raise TreeError(
-                phrase("{path}: changed while it was read", path=path),
-                cause=phrase("its content is no longer the one that was listed; nothing was sent"),
-                advice=phrase("Run the command again."),
-            )
+            raise _changed(path)
     states = dict(found.situation.files) | {path: FileState(path, None, None) for path in hidden}
     sources = {path: source for path, source in found.sources.items() if path not in hidden}
     situation = replace(found.situation, files=states)
     gone = (*found.gone, *(path for path in hidden if path in found.ledger.files))
     return replace(found, situation=situation, sources=sources, gone=gone)
+
+
+def _require_unchanged(root: Path, groundwork: Groundwork) -> None:
+    """Raise TreeError if a file that records name is no longer the one that the groundwork has read."""
+    for path, before in groundwork.stamps.items():
+        if _stamp(root / path) != before:
+            raise _changed(path)
+
+
+def _stamp(path: Path) -> _Stamp:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+def _changed(path: str) -> TreeError:
+    return TreeError(
+        phrase("{path}: changed while it was read", path=path),
+        cause=phrase("its content is no longer the one that was listed; nothing was sent"),
+        advice=phrase("Run the command again."),
+    )
 
 
 def _with_plan(

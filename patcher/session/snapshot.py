@@ -19,7 +19,7 @@ from patcher.i18n import Phrase, phrase
 from patcher.plan.applicability import SymbolLookup
 from patcher.plan.inputs import PlanInputs, belongs
 from patcher.plan.outcome import Applied, FileState
-from patcher.plan.replay import Workspace, predecessors
+from patcher.plan.replay import Unused, Workspace, predecessors
 from patcher.records.load import as_applied, in_order
 from patcher.rewrite.edits import Edit, MoveImport
 from patcher.rewrite.outcome import Unparseable
@@ -148,7 +148,7 @@ def read_snapshot(
         applied,
         session.config.marker,
         session.config.style,
-        lambda text, edit, but: _unused(session, target.lookup, text, edit, but),
+        _unused_for(session, target.lookup),
         session.tree_has,
     )
     forgotten = whole.of((*other.anew, *(path for path in other.mixed if path in merged)))
@@ -164,6 +164,17 @@ def read_snapshot(
         forgotten,
         release_of(session),
     )
+
+
+def retargeted(found: TreeSnapshot, session: Session, target: PlanTarget) -> TreeSnapshot:
+    """The same files, for a plan for another machine."""
+    unused = _unused_for(session, target.lookup)
+    situation = replace(found.situation, environment=target.environment, lookup=target.lookup, unused=unused)
+    return replace(found, situation=situation)
+
+
+def _unused_for(session: Session, lookup: SymbolLookup) -> Unused:
+    return lambda text, edit, but: _unused(session, lookup, text, edit, but)
 
 
 def _unused(session: Session, lookup: SymbolLookup, text: str, edit: Edit, but: Iterable[str]) -> bool:

@@ -5,9 +5,6 @@ from __future__ import annotations
 import errno
 import io
 import os
-import re
-import shutil
-import subprocess
 import time
 import zlib
 from typing import TYPE_CHECKING, Any
@@ -15,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from patcher.messages import Refusal, phrase
 from patcher.migrate.agent import comparing
 from patcher.migrate.agent.comparing import Comparison
+from patcher.remote.agent.facts import UnknownFact, rsync_version
 from patcher.remote.agent.frames import MOST_BODY
 from patcher.remote.agent.place import root as root_of
 from patcher.worktree import disk, hashing, layout, os_errors, placement
@@ -27,6 +25,8 @@ _BLOCK = 4096
 """Bytes that a file's size is rounded up to when the space is counted: the block size of most file systems."""
 _PATIENCE = 10.0
 """Seconds to wait for another command on this machine that holds the tree's lock. A guess: an apply takes two."""
+_ANSWERING = 20.0
+"""Seconds that rsync may take to tell its version. A guess."""
 _SHOWN = 5
 """The most paths that an error names."""
 
@@ -245,14 +245,7 @@ def _refused(error: OSError, root: str, comparison: Comparison) -> Refusal:
 
 def installed_rsync() -> str | None:
     """The version of rsync on this machine; None if there is none, or it does not tell."""
-    program = shutil.which("rsync")
-    if program is None:
-        return None
     try:
-        output = subprocess.run(
-            [program, "--version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=20
-        ).stdout
-    except (OSError, subprocess.SubprocessError):
+        return rsync_version(_ANSWERING)
+    except UnknownFact:
         return None
-    found = re.match(rb"rsync +version v?(\d[\w.]*)", output)
-    return found.group(1).decode("ascii") if found else None

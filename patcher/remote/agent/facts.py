@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 import pwd
 import queue
+import re
+import shutil
 import signal
 import subprocess
 import threading
@@ -118,6 +120,31 @@ def run(command: list[str], seconds: float, variables: Mapping[str, str] | None 
         reason = phrase("{program} gave no answer within {seconds} s", program=command[0], seconds=seconds)
         raise UnknownFact(reason) from None
     return Output(process.returncode, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
+
+
+_RSYNC: dict[str, str] = {}
+"""By the program's path, what has been told already."""
+
+
+def rsync_version(seconds: float) -> str:
+    """The version of this machine's rsync, which is asked once. Raises UnknownFact as `version_of`."""
+    path = shutil.which("rsync") or ""
+    if path not in _RSYNC:
+        _RSYNC[path] = version_of("rsync", "--version", r"version v?(\d[\w.]*)", seconds)
+    return _RSYNC[path]
+
+
+def version_of(program: str, option: str, pattern: str, seconds: float) -> str:
+    """The version that a program tells, by the first group of `pattern`. Raises UnknownFact."""
+    if shutil.which(program) is None:
+        raise UnknownFact(phrase("there is no {program}", program=program))
+    output = run([program, option], seconds)
+    found = re.search(pattern, output.out)
+    if output.code or found is None:
+        raise UnknownFact(
+            phrase("{program} does not run: {message}", program=program, message=(output.err or output.out).strip())
+        )
+    return found[1]
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

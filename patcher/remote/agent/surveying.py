@@ -7,16 +7,13 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 import resource
-import shutil
 import sys
 import time
 from typing import Any
 
-from patcher.messages import phrase
 from patcher.remote.agent import environs, gpus, interpreters, place, resources
-from patcher.remote.agent.facts import Fact, UnknownFact, gather, run, user_name
+from patcher.remote.agent.facts import Fact, gather, rsync_version, user_name, version_of
 from patcher.remote.agent.serving import Request
 from patcher.remote.agent.setup import set_up
 from patcher.worktree import files, places
@@ -61,8 +58,8 @@ def survey(request: Request) -> dict[str, Any]:
         "quota": Fact(lambda: resources.quota(at), _SHORT),
         "tmp": Fact(lambda: resources.room("/tmp"), _SHORT),
         "shm": Fact(lambda: resources.room("/dev/shm"), _SHORT),
-        "rsync": Fact(lambda: _version("rsync", "--version", r"version v?(\d[\w.]*)"), _SHORT),
-        "tmux": Fact(lambda: _version("tmux", "-V", r"tmux (?:next-)?(\d[\w.]*)"), _SHORT),
+        "rsync": Fact(lambda: rsync_version(_SHORT), _SHORT),
+        "tmux": Fact(lambda: version_of("tmux", "-V", r"tmux (?:next-)?(\d[\w.]*)", _SHORT), _SHORT),
         "place": Fact(lambda: place.look(at), _SHORT),
         "applied": Fact(lambda: _applied(root), _SHORT),
     }
@@ -101,18 +98,6 @@ def _applied(root: str | None) -> dict[str, Any]:
         return {name: [entry["digest"], entry["versions"], entry["at"]] for name, entry in records.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}
-
-
-def _version(program: str, option: str, pattern: str) -> str:
-    if shutil.which(program) is None:
-        raise UnknownFact(phrase("there is no {program}", program=program))
-    output = run([program, option], _SHORT)
-    found = re.search(pattern, output.out)
-    if output.code or found is None:
-        raise UnknownFact(
-            phrase("{program} does not run: {message}", program=program, message=(output.err or output.out).strip())
-        )
-    return found[1]
 
 
 def _container() -> str | None:
