@@ -35,6 +35,20 @@ def below(node: ast.AST) -> list[ast.AST]:
     return found
 
 
+def statements_below(node: ast.AST) -> Iterator[ast.stmt]:
+    """All statements in the order of the source, those of functions and classes inside included. It looks into no
+    expression, which takes most of the time that it takes to walk through all nodes."""
+    waiting: list[ast.AST] = list(reversed(getattr(node, "body", ())))
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, ast.stmt):
+            yield one
+        inner: list[ast.AST] = []
+        for part in ("body", "orelse", "handlers", "finalbody", "cases"):
+            inner += getattr(one, part, ())
+        waiting += reversed(inner)
+
+
 def module_name(file: str) -> str:
     """`verl/a/__init__.py` -> `verl.a`."""
     return file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")

@@ -13,7 +13,7 @@ from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from patcher.analysis.syntax import bound_names
+from patcher.analysis.syntax import below, bound_names
 from patcher.worktree import python
 from patcher.worktree.verl_tree import PACKAGE
 
@@ -130,7 +130,7 @@ def _uses(text: str) -> tuple[tuple[int, str], ...]:
     tree = _tree(text)
     if tree is None:
         return ()
-    nodes = list(ast.walk(tree))
+    nodes = below(tree)
     imported: dict[str, set[str]] = {}
     for node in nodes:
         if isinstance(node, ast.Import | ast.ImportFrom):

@@ -40,6 +40,7 @@ from patcher.analysis.symbols.classes import external_has, is_open, methods, own
 from patcher.analysis.symbols.definition import is_property
 from patcher.analysis.symbols.scope import Assigned, FunctionNode
 from patcher.analysis.symbols.text_index import Mention, TextIndex
+from patcher.analysis.syntax import below, statements_below
 
 _ONE_ELEMENT = frozenset({"get", "pop", "popleft", "setdefault"})
 _EVERY_ELEMENT = frozenset({"copy", "values"})
@@ -379,7 +380,6 @@ def _may_have(program: Lookup, owner: Class, name: str) -> bool:
 
 
 def _has_subclass(program: Lookup, module: str, owner: Class, name: str) -> bool:
-
     symbols = program.symbols(owner.module)
     home = symbols.modules.find(module)
     if not isinstance(home, Module):
@@ -387,7 +387,7 @@ def _has_subclass(program: Lookup, module: str, owner: Class, name: str) -> bool
     tree = symbols.modules.tree(home)
     if isinstance(tree, Unknown):
         return True
-    for node in ast.walk(tree):
+    for node in statements_below(tree):
         if isinstance(node, ast.ClassDef) and node is not owner.node:
             # A class inside a function or an `if` counts as one of the module's.
             one = Class(module, node.name, node)
@@ -398,7 +398,7 @@ def _has_subclass(program: Lookup, module: str, owner: Class, name: str) -> bool
 
 
 def _defines(node: ast.ClassDef, name: str) -> bool:
-    for inner in ast.walk(node):
+    for inner in below(node):
         match inner:
             case ast.FunctionDef(name=own) | ast.AsyncFunctionDef(name=own) if own == name:
                 return True

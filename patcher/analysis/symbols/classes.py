@@ -16,6 +16,7 @@ from patcher.analysis.symbols.computed_names import body_computes_names
 from patcher.analysis.symbols.definition import Absent, Class, External, Function, Resolution, Unknown, Variable
 from patcher.analysis.symbols.lookup import Lookup
 from patcher.analysis.symbols.scope import Assigned, Binding, FunctionNode, Scope, literal_table, read_scope
+from patcher.analysis.syntax import statements_below
 
 Base: TypeAlias = Class | External | Unknown
 
@@ -178,7 +179,7 @@ def _read_attributes(symbols: Lookup, owner: Class) -> tuple[dict[str, list[SetO
             continue
         me, annotations = arguments[0].arg, {argument.arg: argument.annotation for argument in arguments}
         annotations |= {argument.arg: argument.annotation for argument in method.args.kwonlyargs}
-        for node in _statements(method):
+        for node in statements_below(method):
             match node:
                 case ast.Assign(targets=targets, value=value):
                     for target in targets:
@@ -239,19 +240,6 @@ def _is_dict_of(node: ast.expr, me: str) -> bool:
 def _stores_into_dict(target: ast.expr, me: str) -> bool:
     """Whether it is stored into by `self.__dict__ = values` or `self.__dict__[name] = value`."""
     return _is_dict_of(target.value if isinstance(target, ast.Subscript) else target, me)
-
-
-def _statements(function: FunctionNode) -> Iterator[ast.stmt]:
-    """All statements of a function, those of functions inside it included."""
-    waiting: list[ast.AST] = list(reversed(function.body))
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, ast.stmt):
-            yield node
-        inner: list[ast.AST] = []
-        for part in ("body", "orelse", "handlers", "finalbody", "cases"):
-            inner += getattr(node, part, [])
-        waiting += reversed(inner)
 
 
 def _on(target: ast.expr | None, me: str) -> list[str]:

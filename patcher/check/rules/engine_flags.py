@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from patcher.analysis.findings import Broken, Fine, Problem, Undecided, Unrelated, Verdict
 from patcher.analysis.meaning import Program
 from patcher.analysis.symbols import Class, Function, Module, Symbols
 from patcher.analysis.symbols.classes import declared_fields, linearise
+from patcher.analysis.syntax import below
 from patcher.analysis.uses import EngineFlag, Use
 from patcher.i18n import Phrase, phrase
 
@@ -99,8 +100,9 @@ class _Parser:
         return fresh
 
     def _walk(self, within: ast.AST, module: str, owner: Class | None) -> None:
-        loops = _loop_values(within)
-        for node in ast.walk(within):
+        nodes = below(within)
+        loops = _loop_values(nodes)
+        for node in nodes:
             match node:
                 case ast.Call(func=ast.Attribute(attr="add_argument"), args=arguments):
                     for argument in arguments:
@@ -142,17 +144,17 @@ class _Parser:
                 self.short.add(name)
 
 
-def _loop_values(within: ast.AST) -> dict[str, list[str]]:
+def _loop_values(nodes: Sequence[ast.AST]) -> dict[str, list[str]]:
     """Texts that a loop's variable runs through: `for arg, type in [("--a", x), …]`, also through a name."""
     tables = {
         target.id: node.value
-        for node in ast.walk(within)
+        for node in nodes
         if isinstance(node, ast.Assign)
         for target in node.targets
         if isinstance(target, ast.Name)
     }
     found: dict[str, list[str]] = {}
-    for node in ast.walk(within):
+    for node in nodes:
         if isinstance(node, ast.For):
             table = tables.get(node.iter.id) if isinstance(node.iter, ast.Name) else node.iter
             first = node.target.elts[0] if isinstance(node.target, ast.Tuple) else node.target
