@@ -92,10 +92,12 @@ def _without_verl(fixes: Sequence[Fix]) -> list[Fix]:
 
 def _for_any_trainer(fix: Fix) -> Fix | None:
     """What a fix says for other trainers than verl; None where that is nothing."""
-    if fix.setting or fix.patch or _RUNS_VERL.search(fix.run):
+    # A setting of run scripts is verl's; the variable that it names is anybody's: CUDA_LAUNCH_BLOCKING=1.
+    if (fix.setting and not (fix.env or fix.run)) or fix.patch or _RUNS_VERL.search(fix.run):
         return None
     left = replace(
         fix,
+        setting=None,
         text=_IN_VERL.sub("", fix.text),
         zh=_IN_VERL_ZH.sub("", fix.zh),
         set={key: value for key, value in fix.set.items() if not _KEY.match(key)},

@@ -82,6 +82,9 @@ def test_the_log_of_another_trainer_gets_no_settings_of_verl() -> None:
     assert [one.text for one in found] == ["Keep fewer", plain.text, "Save less often"]
     assert not any(one.commands for one in found)
     assert found[0].zh == "少保留"
+    variable = replace(plain, env={"CUDA_LAUNCH_BLOCKING": "1"}, setting="cuda-launch-blocking")
+    kept = fixes_for(replace(asked, fixes=(variable,)), FixContext({}, foreign=True))
+    assert [(one.commands, one.setting) for one in kept] == [(("export CUDA_LAUNCH_BLOCKING=1",), None)]
     only = fixes_for(replace(asked, fixes=(own,)), FixContext({}, foreign=True))
     assert [one.commands for one in only] == [("trainer.save_freq=10",)]
 
