@@ -256,6 +256,8 @@ _PATTERNS = tuple((matter, re.compile(pattern)) for matter, pattern in _SHAPES)
 _KEY = re.compile(r"KeyError: (?P<quote>['\"]?)(?P<name>.+?)(?P=quote)$")
 _FIELD = re.compile(r"^(?P<field>[\w.]+)$")
 _REFUSAL = re.compile(r"^\s+(?:Value error, |Assertion failed, )?(?P<words>.+?)(?: \[type=.*)?$")
+_BARE_REFUSAL = re.compile(r"^(?P<words>\S.* \S+?)(?: \((?P<type>type=[\w.]+)[^)]*\)| \[type=.*)$")
+"""The same where pasted text has lost its indentation: pydantic names the kind of error behind it."""
 _FULL_KEY = re.compile(r"^\s*full_key: (?P<key>\S+)")
 
 
@@ -360,6 +362,8 @@ def _parts_of(matter: Matter, parts: dict[str, str | None], lines: Sequence[str]
         below = [line for line in lines if line.strip()][1:3]
         names = names or tuple(field["field"] for line in below[:1] if (field := _FIELD.match(line)) is not None)
         words = next((said["words"] for line in below if (said := _REFUSAL.match(line)) is not None), "")
+        if not words and names and len(below) > 1 and (said := _BARE_REFUSAL.match(below[1])) is not None:
+            words = said["words"]
         return MessageParts(matter, symbol, names, found=words)
     if matter in ("config-key", "config-value"):
         full = next((key["key"] for line in lines if (key := _FULL_KEY.match(line)) is not None), "")

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from patcher.diagnose.cut_tracebacks import exception_set_in, frames_before, unfinished, without_header
+from patcher.diagnose.cut_tracebacks import exception_set_in, frames_before, frames_below, unfinished, without_header
 from patcher.diagnose.evidence import LINE_LENGTH, Call, Evidence, Hit, LogLine, Nature, Raised
 from patcher.diagnose.exception_message import is_about_none, is_of_kernel, raised_as
 from patcher.diagnose.line_meaning import (
@@ -29,6 +29,7 @@ from patcher.diagnose.line_meaning import (
     says_absent,
     task_failure,
     versions_in,
+    without_point,
 )
 from patcher.diagnose.log_stream import AROUND, Block, line_at
 from patcher.diagnose.matched_line import MatchedLine, Sign
@@ -36,7 +37,7 @@ from patcher.diagnose.metrics import MetricTrends
 from patcher.diagnose.progress import RunProgress
 from patcher.diagnose.python_form import pytest_frames
 from patcher.diagnose.timed_pattern import TimedPattern
-from patcher.diagnose.tracebacks import HEADER_PATTERN, Chain, follow_traceback, later_phase, lines_of
+from patcher.diagnose.tracebacks import FRAME, HEADER_PATTERN, Chain, follow_traceback, later_phase, lines_of
 from patcher.logs.labels import strip_labels
 from patcher.logs.lines import strip_prefix
 from patcher.logs.milestones import Phase
@@ -293,7 +294,7 @@ class LogAccumulator:
         if (task := task_failure(label.text)) is not None:
             self._add_task(task, line)
             return
-        found = ALONE.match(label.text)
+        found = ALONE.match(without_point(label.text))
         if found is None and label.text[:1].isspace():
             found = exception_set_in(label.text, line.before(_SET_IN))
         if found is None:
@@ -339,6 +340,8 @@ class LogAccumulator:
         frames, raised.calls = frames_before(line.before(_CODE, speaker), speaker, line.label.label)
         if not frames and line.label.label.startswith("E "):
             frames = pytest_frames(line.before(_CODE), line.around(0, _CODE), raised.name)
+        elif not frames and not raised.calls:
+            raised.calls = frames_below(line.around(0, _CODE), speaker)
         raised.frames = frames
         raised.before = tuple(one for one in raised.before if one.number < _first_of(raised).number)
         raised.because = _said_before(raised, line)
@@ -447,7 +450,7 @@ def _said_before(raised: Raised, line: MatchedLine) -> LogLine | None:
 
 def _message(line: MatchedLine) -> Iterator[str]:
     """The lines of an exception's message, without labels. Another label with a level ends it."""
-    yield line.label.text.lstrip()
+    yield without_point(line.label.text.lstrip())
     kernel = is_of_kernel(line.label.text)
     for text in line.block.behind(line.begin, lines_of(line.label.text)[0])[1:]:
         stripped = strip_prefix(text)
@@ -458,6 +461,8 @@ def _message(line: MatchedLine) -> Iterator[str]:
             continue
         if label.level or not label.text.strip() or ALONE.match(label.text) or begins_anew(stripped.text):
             return
+        if FRAME.match(label.text):
+            return  # Pasted text may have the exception above its frames.
         yield label.text[:LINE_LENGTH]
 
 

@@ -50,6 +50,7 @@ _COUNTS = (
     re.compile(r".{0,60}\bepoch \d+/\d+ step \d+/\d+ train step (?P<done>\d+)/(?P<all>\d+) done", re.IGNORECASE),
     re.compile(r"\[step=(?P<done>\d+)/(?P<all>\d+)", re.IGNORECASE),
     re.compile(r"\[(?:epoch=\d+/?\d*)?\]?\[?batch=(?P<done>\d+)/(?P<all>\d+)", re.IGNORECASE),
+    re.compile(r"\{\"current_steps\": (?P<done>\d+), \"total_steps\": (?P<all>\d+),"),
     re.compile(r"\{'loss': .*'global_step/max_steps': '(?P<done>\d+)/(?P<all>\d+)'"),
 )
 """Lines of other trainers that are printed when a step is done, of so many."""
@@ -159,6 +160,8 @@ CONFIG = (
         "prefill batch, #new-seq",
         "decode batch, #running-req",
     ),
+    *("sleep mode freed ", "seconds to wake up tags", "seconds to fall asleep", "successfully reset prefix cache"),
+    *("kv cache pool is full. retract requests", "init engine (profile, create kv cache", "# cuda blocks: "),
     *("# using devices", "# collective test starting", "# nthread "),
 )
 """Words that show a log to be of a training, by verl or another trainer, in its first phase."""

@@ -14,7 +14,16 @@ from dataclasses import dataclass
 from patcher.diagnose.evidence import LINE_LENGTH, Call, LogLine, Nature, Raised
 from patcher.diagnose.exception_message import has_words, is_of_kernel, raised_as
 from patcher.diagnose.failed_code import literal_raised
-from patcher.diagnose.line_meaning import ALONE, ENDING, announces, begins_anew, nature, was_handled
+from patcher.diagnose.line_meaning import (
+    ALONE,
+    ENDING,
+    announces,
+    begins_anew,
+    is_of_launcher,
+    nature,
+    was_handled,
+    without_point,
+)
 from patcher.diagnose.log_stream import AROUND, Block, line_at
 from patcher.diagnose.message_words import straight
 from patcher.diagnose.python_form import in_python_form, ipython_header, is_boxed_header
@@ -251,7 +260,7 @@ class _TracebackReader:
             self._frames, self._read = [], []
             self._since = 0
             return True
-        if not text.strip():
+        if not text.strip() or (self._frames and is_of_launcher(text)):
             return True
         # Pasted text may have lost its indentation.
         below = bool(self._frames) and self._code is None and self._unindented and self._ending(text) is None
@@ -270,6 +279,7 @@ class _TracebackReader:
             self._links[-1].then = "direct" if text.startswith(_DIRECT) else "handling"
             return True
         if (found := self._ending(text)) is not None:
+            text = without_point(text)
             self._add_link(found["name"], place, nature(found["name"], found["of"], text), text)
             return True
         if self._frames and (name := raised_as(text)):  # A message without its exception's name.
@@ -296,6 +306,7 @@ class _TracebackReader:
         Behind frames, it may have any name. Without frames it is known by its name, and expected only as the first
         exception or as the one that a wrapper carries.
         """
+        text = without_point(text)
         if self._frames:
             found = ENDING.match(text)
             # `hooks.append(report)` is code that has lost its indentation, and no `RayTaskError(ValueError)`.
