@@ -26,13 +26,15 @@ ALONE = re.compile(
 ENDING = re.compile(r"(?P<name>[A-Za-z_]\w*(?:\.(?:\w+|<locals>))*)(?P<of>\([\w.]+\))?(?::(?=\s|$)|$)")
 """The line that ends a traceback, whatever the exception is called."""
 
+
 def without_point(text: str) -> str:
     """The text of an exception that the output of another process has parted from its module: `.ValidationError: …`."""
     return text[1:] if text.startswith(".") and ALONE.match(text, 1) else text
 
 
 _LAUNCHER = re.compile(
-    r"(?:srun|slurmstepd|mpirun|mpiexec|orterun|prterun|PMIx?|salloc|sbatch): (?:error|warning|info|Job step|Terminating|Force)"
+    r"(?:srun|slurmstepd|mpirun|mpiexec|orterun|prterun|salloc|sbatch): "
+    r"(?:error|warning|info|Job step|Terminating|Force)"
 )
 
 

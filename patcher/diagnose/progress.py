@@ -22,8 +22,10 @@ _COUNTED = re.compile(
     r"\b.*(?:loss|reward|lr|grad)",
     re.IGNORECASE,
 )
-_LOGGED = re.compile(r"\{'loss': ")
-"""A step as the Trainer of transformers logs it: `{'loss': 0.0031, 'grad_norm': 0.144, …, 'epoch': 0.41}`."""
+_LOGGED = re.compile(r"\{'loss': |\{\"current_steps\": \d|\s*Epoch:? ?\[\d+\]\s*\[\s*\d+/\d+\].*loss", re.IGNORECASE)
+"""A step as the Trainer of transformers logs it, `{'loss': 0.0031, 'grad_norm': 0.144, …, 'epoch': 0.41}`, as
+LLaMA-Factory does, `{"current_steps": 10, "total_steps": 90, "loss": …`, and as scripts after those of torchvision and
+DETR do: `Epoch: [2]  [1480/1504]  lr: 0.000005  loss: 0.8662 (0.8558)`."""
 _TIMED = "Total step time: "
 """A step as NeMo-RL reports it when it is done: `• Total step time: 201.90s`."""
 _NAMED_STEP = re.compile(r"Finished: 'step', time cost: ")
@@ -170,7 +172,9 @@ ACTOR = ":actor_name:"
 STEPS = ("training progress: ", "step:")
 _STEP = re.compile(rb"step:(?P<step>\d+) - ")
 _VERL_BAR = re.compile(rb"Training Progress: +\d+%\|[^|]*\| (?P<step>\d+)/(?P<all>\d+) \[")
-_IN_LOOP = re.compile(rf"\{{'loss': |\b(?:step|iteration|iter)\b.*loss|{_THROUGHPUT}|{_PLAIN.pattern}", re.IGNORECASE)
+_IN_LOOP = re.compile(
+    rf"{_LOGGED.pattern}|\b(?:step|iteration|iter)\b.*loss|{_THROUGHPUT}|{_PLAIN.pattern}", re.IGNORECASE
+)
 """A line of a step that is done, which shows that training is in its loop."""
 _TRAINS = re.compile(r"\*{5} Running training \*{5}\s*$")
 """What the Trainer of transformers, and scripts written after it, print when the loop begins."""

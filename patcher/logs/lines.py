@@ -26,14 +26,12 @@ _PREFIX = re.compile(
     r"\((?:(?:(?P<actor>[\w.:=-]+(?: [\w.:=-]+)*?)(?: |, (?:rank=\d+, )?))?pid=(?:\d+|gcs_server)"
     r"|raylet|autoscaler(?: \+\w+)?)(?:, ip=[^\s,)]+)?\) ?"
 )
-"""Ray's `(WorkerDict pid=81, ip=10.0.0.2)`, and `(head, rank=0, pid=81)` of SkyPilot, which may stand before one of Ray.
-"""
+"""Ray's `(WorkerDict pid=81, ip=10.0.0.2)`, and `(head, rank=0, pid=81)` of SkyPilot, which may stand before Ray's."""
 _AHEAD = re.compile(
     r"(?:[\w.-]+\s+\| )?"
     r"\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?(?: std(?:err|out) F)? +(?=\()"
 )
-"""The time that what collects the output of containers puts before a prefix: `2026-01-11T10:00:00.123Z (Worker pid=81)`.
-"""
+"""The time that collectors of containers' output put before a prefix: `2026-01-11T10:00:00.123Z (Worker pid=81)`."""
 _REPEATED = re.compile(r"\s*\[repeated \d+x across cluster\](?: \(Ray deduplicates logs by default\..*)?$")
 
 
@@ -122,10 +120,10 @@ def strip_prefix(text: str) -> Stripped:
     actors = []
     text = whole = text.rstrip()
     time = ""
-    if "pid=" in text[:_HEAD] and not text.startswith("(") and (ahead := _AHEAD.match(text)):
-        if _PREFIX.match(text, ahead.end()):
-            time, text = ahead[0], text[ahead.end() :]
-            whole = text
+    ahead = _AHEAD.match(text) if "pid=" in text[:_HEAD] and not text.startswith("(") else None
+    if ahead is not None and _PREFIX.match(text, ahead.end()):
+        time = ahead[0]
+        text = whole = text[ahead.end() :]
     while text.startswith("(") and (found := _PREFIX.match(text)):
         if found["actor"]:
             actors.append(found["actor"])

@@ -54,6 +54,25 @@ def test_speakers_are_told_apart() -> None:
     assert strip_prefix("(see below) x").speaker == ""
 
 
+@pytest.mark.parametrize(
+    ("text", "actors", "bare"),
+    [
+        ("(head, rank=0, pid=81) x", ("head",), "x"),
+        ("(worker1, rank=1, pid=82, ip=192.0.2.2) (Actor pid=9) x", ("worker1", "Actor"), "x"),
+        ("(setup, pid=81)     y = 1", ("setup",), "    y = 1"),
+        ("2026-01-11T10:00:00.123Z \x1b[36m(Worker pid=81)\x1b[0m x", ("Worker",), "2026-01-11T10:00:00.123Z x"),
+        ("2026-01-11T10:00:00.123Z [36m(Worker pid=81)[0m x", ("Worker",), "2026-01-11T10:00:00.123Z x"),
+        ("trainer-1  | 2026-01-11 10:00:00 (Worker pid=81) x", ("Worker",), "trainer-1  | 2026-01-11 10:00:00 x"),
+        ("[1;36m(EngineCore pid=81)[0;0m x", ("EngineCore",), "x"),
+        ("2026-01-11 10:00:00 the one (of pid=81) x", (), "2026-01-11 10:00:00 the one (of pid=81) x"),
+    ],
+)
+def test_prefixes_of_other_launchers(text: str, actors: tuple[str, ...], bare: str) -> None:
+    told = strip_prefix(text)
+    assert (told.actors, told.text) == (actors, bare)
+    assert "10:00" not in told.speaker
+
+
 def test_times_in_any_form_are_in_order() -> None:
     lines = [
         "2026-11-20 20:52:50,346 INFO",
