@@ -164,6 +164,7 @@ CONFIG = (
     ),
     *("sleep mode freed ", "seconds to wake up tags", "seconds to fall asleep", "successfully reset prefix cache"),
     *("kv cache pool is full. retract requests", "init engine (profile, create kv cache", "# cuda blocks: "),
+    *("nccl info connected all ", "nccl info ncclcomminitrank", "algbw   busbw"),
     *("# using devices", "# collective test starting", "# nthread "),
 )
 """Words that show a log to be of a training, by verl or another trainer, in its first phase."""
