@@ -153,6 +153,8 @@ class Evidence:
     """The last steps with their metrics, as printed: `step:3 - actor/loss:0.1 - …`."""
     progress: int = 0
     """The offset of the last sign that training went on: a step, or a progress bar that moved."""
+    of_run: bool = False
+    """Whether the log has words of what trains or serves models, or a bar that moves, in no certain phase."""
     progressed: LogLine | None = None
     """The line of that sign."""
     progress_before: int = 0
@@ -201,7 +203,7 @@ class Evidence:
         signs = (self.hits, self.raised, self.wait, self.trends, self.finished, self.complete, self.closed)
         if any(signs) or self.complained or self.unfinished is not None or self.progressed is not None:
             return False
-        return self.phase is None or bool(suffixes and suffixes <= _OF_DOCUMENTS)
+        return (self.phase is None and not self.of_run) or bool(suffixes and suffixes <= _OF_DOCUMENTS)
 
 
 _NEVER = sys.maxsize
@@ -255,6 +257,7 @@ def merge_evidence(parts: Sequence[LogOfRun]) -> Evidence:
         found.versions = {**found.versions, **some.versions}
         found.ends = {**found.ends, **some.ends}
         found.lines, found.size = found.lines + some.lines, found.size + some.size
+        found.of_run = found.of_run or some.of_run
     return found
 
 

@@ -202,6 +202,7 @@ class LogAccumulator:
             return
         roles = [role for _, role in line.words]
         self._origins.update(role.origin for role in roles if role.origin)
+        self._found.of_run = self._found.of_run or any(role.of_run for role in roles)
         if not line.stripped.text:
             return
         if any(role.inner for role in roles) and begins_inner_errors(line.stripped.text):

@@ -116,6 +116,7 @@ class WordRole:
     inner: bool = False
     origin: str = ""
     """Whose trainer it shows: `verl` or `other`."""
+    of_run: bool = False
     brief: bool = False
     """Whether it shows only steps or progress bars, once training is in its loop."""
 

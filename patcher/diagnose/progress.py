@@ -115,6 +115,8 @@ class MovingBars:
 
     def __init__(self) -> None:
         self._done: dict[str, float] = {}
+        self.nameless = False
+        """Whether a bar without a name moves a step in some seconds, as hardly anything but training does."""
 
     def moved(self, text: str, milestones: Milestones) -> bool:
         """Whether this line, without labels, shows more progress than any line of its kind before, or an answered
@@ -127,6 +129,8 @@ class MovingBars:
             name = strip_labels(found["name"]).text.strip()
             # The bar of transformers' Trainer has no name. Before training, a bar without a name shows something else.
             if not (_TRAINING.search(found["name"]) or (not name and "loop" in milestones.begun)):
+                slow = not name and found["done"] != "0" and "s/it" in text[at : at + _LENGTH]
+                self.nameless = self.nameless or slow
                 return False
             return self._more(found["name"].strip() if name else "%", float(found["done"]))
         if _SKIPPED in text[:_LENGTH] and milestones.step is None:
@@ -162,12 +166,18 @@ CONFIG = (
         "prefill batch, #new-seq",
         "decode batch, #running-req",
     ),
-    *("sleep mode freed ", "seconds to wake up tags", "seconds to fall asleep", "successfully reset prefix cache"),
-    *("kv cache pool is full. retract requests", "init engine (profile, create kv cache", "# cuda blocks: "),
-    *("nccl info connected all ", "nccl info ncclcomminitrank", "algbw   busbw"),
     *("# using devices", "# collective test starting", "# nthread "),
 )
 """Words that show a log to be of a training, by verl or another trainer, in its first phase."""
+OF_RUN = (
+    *("sleep mode freed ", "seconds to wake up tags", "seconds to fall asleep", "successfully reset prefix cache"),
+    *("kv cache pool is full. retract requests", "init engine (profile, create kv cache", "# cuda blocks: "),
+    *("automatically detected platform ", "this model supports multiple tasks", "graph capturing finished in "),
+    *("loading model weights took ", "model loading took ", "load weight begin", "memory pool end."),
+    *("nccl info connected all ", "nccl info ncclcomminitrank", "algbw   busbw", "processgroupnccl.cpp:"),
+    *("unsloth: ", "train_loss  valid_loss", "memory-usage "),
+)
+"""Words of what trains or serves models, in no certain phase."""
 ACTOR = ":actor_name:"
 """By this the log of a Ray worker names its actor."""
 STEPS = ("training progress: ", "step:")
@@ -234,6 +244,7 @@ class RunProgress:
         found.begun, found.trends = self._begun, self._trends.holding()
         found.progress, found.progressed, found.complete = self.progress, self.progressed, self.complete
         found.progress_before = self.progress_before
+        found.of_run = found.of_run or self._bars.nameless
         if found.step is None:
             found.counted, found.steps = self._counted.done, found.steps or self._counted.all
         found.step_lines = tuple([line[:_METRICS].decode("utf-8", "replace").strip() for line in self._step_lines])

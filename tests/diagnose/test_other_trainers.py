@@ -41,7 +41,6 @@ FAILED = f"{TRACEBACK}ValueError: the bed is empty, so that nothing grows\n"
         ("Step: 10, LR: 1.9e-05, Loss: 1.23, TPS: 900\n", "loop"),
         ("[10:00:00.400163] Epoch: [2]  [80/104]  lr: 0.000005  closs: 0.86 (0.85)  max mem: 51710\n", "loop"),
         ('{"current_steps": 10, "total_steps": 90, "loss": 4.4, "epoch": 0.9, "percentage": 11.1}\n', "loop"),
-        ("INFO 01-02 10:00:00 [gpu_worker.py:1] Sleep mode freed 1.5 GiB memory, 4.2 GiB is still in use.\n", "config"),
         ("INFO 01-02 10:00:00 [launcher.py:37] Available routes are:\n", "rollout"),
         ("[2026-01-02 10:00:00] The server is fired up and ready to roll!\n", "rollout"),
         ("INFO:     Application startup complete.\n", "config"),
@@ -118,3 +117,22 @@ def test_a_table_of_an_evaluation_is_its_end() -> None:
 )
 def test_what_only_looks_like_progress_tells_of_no_run(line: str) -> None:
     assert diagnosed(f"{line}\n").blank
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        "INFO 01-02 10:00:00 [gpu_worker.py:1] Sleep mode freed 1.5 GiB memory, 4.2 GiB memory is still in use.\n",
+        "node7:81:92 [3] NCCL INFO Connected all trees\n",
+        "  1%|▉     | 6/800 [00:21<49:10,  3.51s/it]\n  1%|█     | 7/800 [00:24<48:59,  3.50s/it]\n",
+        "epoch     train_loss  valid_loss  accuracy  time\n0         8.145821    7.105320    0.080833  00:12\n",
+    ],
+)
+def test_a_log_of_no_certain_phase_is_of_a_run(log: str) -> None:
+    found = diagnosed(log)
+    assert (found.blank, found.verdict, found.phase) == (False, "running", None)
+
+
+def test_a_bar_with_another_name_or_without_a_step_tells_nothing() -> None:
+    assert diagnosed("model.bin:  40%|████      | 4/10 [00:04<00:06,  1.00it/s]\n").blank
+    assert diagnosed("  0%|          | 0/800 [00:00<?, ?it/s]\n").blank
