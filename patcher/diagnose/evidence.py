@@ -175,6 +175,8 @@ class Evidence:
     """Where the log ends in the middle of a traceback: the frame and code that the traceback had reached."""
     inner: tuple[LogLine, ...] = ()
     """The last lines above what another process wrote as its errors: `# Subprocess stderr:`."""
+    engines: frozenset[str] = frozenset()
+    """The inference engines that the log names: `vllm`, `sglang`."""
     origins: frozenset[str] = frozenset()
     """Whose signs the log has: `verl`, or `other` for another trainer."""
     versions: Mapping[str, str] = field(default_factory=dict)
@@ -254,6 +256,7 @@ def merge_evidence(parts: Sequence[LogOfRun]) -> Evidence:
     for part in ordered:
         some = part.evidence
         found.origins |= some.origins
+        found.engines |= some.engines
         found.versions = {**found.versions, **some.versions}
         found.ends = {**found.ends, **some.ends}
         found.lines, found.size = found.lines + some.lines, found.size + some.size

@@ -458,6 +458,8 @@ ORIGINS: Mapping[str, tuple[str, ...]] = {
     ),
 }
 """Words by which a log shows whose trainer wrote it."""
+ENGINES: Mapping[str, tuple[str, ...]] = {"vllm": ("vllm",), "sglang": ("sglang", "launch_server.py")}
+"""Words by which a log shows which inference engine runs."""
 
 
 INNER_WORDS = ("stderr:", "stderr ---", "--- stderr", "stderr output", "standard error:", "raised in subprocess:")

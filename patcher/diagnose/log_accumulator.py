@@ -190,6 +190,7 @@ class LogAccumulator:
         self._closed: LogLine | None = None
         self._wait_before_end: Hit | None = None
         self._origins: set[str] = set()
+        self._engines: set[str] = set()
         self._headers: set[int] = set()
         self._endings: set[int] = set()
         self._stages: dict[int, Phase] = {}
@@ -202,6 +203,7 @@ class LogAccumulator:
             return
         roles = [role for _, role in line.words]
         self._origins.update(role.origin for role in roles if role.origin)
+        self._engines.update(role.engine for role in roles if role.engine)
         self._found.of_run = self._found.of_run or any(role.of_run for role in roles)
         if not line.stripped.text:
             return
@@ -244,7 +246,7 @@ class LogAccumulator:
         self.run.fill(found)
         found.hits, found.raised = list(self._hits.values()), self._exceptions.all()
         found.versions, found.ends = self._versions, self._ends
-        found.origins = frozenset(self._origins)
+        found.origins, found.engines = frozenset(self._origins), frozenset(self._engines)
         found.complained = complaints(found.last)
         if self._closed is not None and self._closed.offset >= (found.last[0].offset if found.last else 0):
             found.closed = self._closed

@@ -12,7 +12,14 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 
 from patcher.diagnose.evidence import Evidence
-from patcher.diagnose.line_meaning import ENDING_WORDS, EXCEPTION_WORDS, INNER_WORDS, ORIGINS, VERSION_WORDS
+from patcher.diagnose.line_meaning import (
+    ENDING_WORDS,
+    ENGINES,
+    EXCEPTION_WORDS,
+    INNER_WORDS,
+    ORIGINS,
+    VERSION_WORDS,
+)
 from patcher.diagnose.log_accumulator import LogAccumulator, WaitPatterns
 from patcher.diagnose.log_stream import BLOCK_SIZE, Block, Utf8Stream, blocks
 from patcher.diagnose.matched_line import MatchedLine, Sign, WordRole
@@ -177,6 +184,11 @@ class Scanner:
             for word in words:
                 fresh = word not in roles
                 role(word).origin = origin
+                role(word).once = role(word).once or fresh
+        for engine, words in ENGINES.items():
+            for word in words:
+                fresh = word not in roles
+                role(word).engine = engine
                 role(word).once = role(word).once or fresh
         for word in OF_RUN:
             fresh = word not in roles
