@@ -126,6 +126,8 @@ class Raised:
     """The innermost frames with their code, outermost first. Unlike `frames` they are read and not shown."""
     because: LogLine | None = None
     """Of an exception about None: a line shortly before it which says that something does not exist."""
+    repeated: bool = False
+    """Whether its first line that is known is one that Ray has held back, so that it was raised before that."""
 
 
 @dataclass(slots=True)

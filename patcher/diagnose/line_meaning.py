@@ -232,7 +232,7 @@ _ENDINGS: tuple[tuple[str, str, How], ...] = (
             "has completed",
         )
     ),
-    # Scripts after those of DETR and MAE: `Training time 5:47:14`.
+    # Scripts after those of DETR and MAE: `Training time 1:02:03`.
     ("training time", r"^Training time:? (?:\d+ days?, )?\d+:\d\d:\d\d\W*$", "done"),
     ("succeeded", r"^Job '\S+' succeeded\W*$", "done"),
     ("finished training", r"^\W*finished training\b", "done"),

@@ -284,6 +284,7 @@ class LogAccumulator:
             if line.timed:
                 one.place = one.last = replace(one.place, at=at)
             one.phase = later_phase(self.run.phase, one.phase)
+            one.repeated = _is_repeated(line, one.place)
             raised = self._exceptions.add(one, self.run.progress)
             if raised is not None and not one.chained:
                 raised.before = line.before(_BEFORE)
@@ -380,6 +381,7 @@ class LogAccumulator:
 
     def _add_failure(self, name: str, kind: Nature, line: MatchedLine) -> Raised | None:
         one = Raised(name, line.place, line.place, kind, phase=self.run.phase)
+        one.repeated = _is_repeated(line, line.place)
         raised = self._exceptions.add(one, self.run.progress)
         if raised is not None:
             raised.before = line.before(_BEFORE)
@@ -405,6 +407,17 @@ def _complete_by_task(chain: Chain, line: MatchedLine) -> None:
         return
     last.name, last.message = task.name, (f"{task.name}: {task.message}",)
     last.calls = (Call(task.frame), *last.calls)
+
+
+def _is_repeated(line: MatchedLine, place: LogLine) -> bool:
+    """Whether Ray has printed that line only as one more of those that it held back: `[repeated 8x across cluster]`."""
+    block = line.block
+    begin = place.offset - block.offset + block.begin
+    end = block.content.find(b"\n", begin)
+    return _REPEATED in block.content[begin : end if end >= 0 else len(block.content)]
+
+
+_REPEATED = b"x across cluster]"
 
 
 def _first_of(raised: Raised) -> LogLine:

@@ -266,6 +266,8 @@ def candidate_of_exception(one: Raised, evidence: Evidence, bad: Mapping[str, in
     quiet = lines - bad.get(one.last.file, lines) > QUIET
     survived = quiet or _phase_later(one.place, evidence)
     rank = _UNKNOWN[one.nature] + (_SURVIVED if survived else 0)
+    # Ray holds lines back that it has printed before, so the first one was above where the log begins.
+    rank -= _EARLIER if one.repeated else 0
     because = (one.because,) if one.because is not None else ()
     shown = {(place.number, place.text): place for place in (*because, *one.before, *one.frames, one.place)}
     about = tuple(sorted(shown.values(), key=lambda place: place.number))

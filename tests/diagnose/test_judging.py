@@ -464,4 +464,13 @@ def test_exception_above_its_frames() -> None:
 
 
 def test_training_time_ends_a_run() -> None:
-    assert diagnosed("Epoch: [2] Total time: 1:52:15\nTraining time 5:47:14\n").verdict == "ok"
+    assert diagnosed("Epoch: [4] Total time: 0:31:02\nTraining time 1:02:03\n").verdict == "ok"
+
+
+def test_what_ray_has_held_back_was_raised_before_what_stands_above_it() -> None:
+    outer = f"{TRACEBACK}AssertionError: no crop\n"
+    inner = "(Gardener pid=81) ValueError: the bed is empty"
+    held = f"{outer}{inner} [repeated 7x across cluster]\n"
+    assert root(diagnosed(held)) == ("unknown", 5)
+    assert root(diagnosed(f"{outer}{inner}\n")) == ("unknown", 4)
+    assert root(diagnosed(f"{outer}{inner}\n{inner} [repeated 7x across cluster]\n")) == ("unknown", 4)
