@@ -82,6 +82,15 @@ def test_line_of_another_process_is_no_code_of_the_frame() -> None:
     assert sentence.explanation.calls == "self.rival = self.gardener.water(self.rival)"
 
 
+def test_operator_of_a_package_is_not_of_torch() -> None:
+    sentence, _ = said(
+        frame(f"{SITE}/gardening/beds.py", "return torch.ops.gardening.dig(bed)", "dig"),
+        frame(f"{SITE}/torch/_ops.py", "return self._op(*args, **kwargs)", "__call__"),
+        "RuntimeError: bed must have two dimensions, one for rows\n",
+    )
+    assert sentence.startswith("gardening (gardening/beds.py:12) says: bed must have")
+
+
 def test_deleted_attribute() -> None:
     sentence, often = said(
         frame(f"{SITE}/servo/model.py", "del model._old_step"),
