@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from patcher.diagnose.evidence import Call
 from patcher.diagnose.exception_message import MessageParts, has_words
-from patcher.diagnose.failed_code import called_in, constructed_in, statement_of, taken_from
+from patcher.diagnose.failed_code import called_in, constructed_in, divisor, statement_of, taken_from
 from patcher.diagnose.frame import frame_of
 from patcher.diagnose.parties import HANDS_ON
 
@@ -23,6 +23,8 @@ _OF_CPP = re.compile(
     r"|vector::_M_range_check.*|vector)$"
 )
 """What C++ says of a lookup that failed. It names neither the key nor what was searched."""
+_RAISES_IT = "raise NotImplementedError"
+_BY_ZERO = re.compile(r"ZeroDivisionError: .*\b(?:by zero|modulo)$")
 _KEY = re.compile(r"KeyError: (?P<quote>['\"])(?P<name>.+?)(?P=quote)$")
 _FUNCTION = re.compile(r", in (?:[\w.<>]+\.)?(?P<name>\w+)$")
 _GETS = re.compile(r", in (?:\w+\.)?__getattr__$")
@@ -40,9 +42,14 @@ def parse_by_code(line: str, calls: Sequence[Call]) -> MessageParts | None:
         return MessageParts("compiled", symbol=called, found=failed["found"]) if called else None
     if re.fullmatch(r"NotImplementedError:?", line):
         method = _FUNCTION.search(last.frame)
-        if len(calls) > 1 and method is not None and last.code.lstrip().startswith("raise NotImplementedError"):
+        if not last.frame or not last.code.lstrip().startswith(_RAISES_IT):
+            return None
+        if len(calls) > 1 and method is not None and method["name"] != "__init__":
             return MessageParts("unwritten", names=(method["name"],))
-        return None
+        return MessageParts("unprovided")
+    if _BY_ZERO.match(line):
+        name = divisor(last.code, last.marks)
+        return MessageParts("divisor", names=(name,)) if name else None
     if _OUT_OF_RANGE.match(line):
         what, place = taken_from(last.code, last.marks)
         return MessageParts("place", names=(what,), found=place) if what else None

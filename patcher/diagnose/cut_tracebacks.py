@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from patcher.diagnose.evidence import Call, LogLine, Raised
 from patcher.diagnose.failed_code import statement_of
-from patcher.diagnose.line_meaning import ALONE, begins_anew, is_of_another_rank, was_handled
+from patcher.diagnose.line_meaning import ALONE, begins_anew, is_of_another_rank, is_of_launcher, was_handled
 from patcher.diagnose.python_form import in_python_form, is_foreign_frame
 from patcher.diagnose.tracebacks import FRAME, HEADER_PATTERN, TIME, calls_of, is_telling, label_pattern, telling_frames
 from patcher.logs.labels import strip_labels
@@ -45,7 +45,7 @@ def frames_before(
     own = [
         (place, place.text if is_foreign_frame(place.text) else strip_labels(place.text).text)
         for place in before
-        if place.speaker == speaker and not is_of_another_rank(place.text, label)
+        if place.speaker == speaker and not is_of_another_rank(place.text, label) and not is_of_launcher(place.text)
     ]
     held: list[LogLine] = []
     """Lines that have no indentation. They are code if a frame that has none is above them."""
@@ -72,6 +72,21 @@ def frames_before(
         return (), _code_alone(read[::-1])
     telling = code if code and is_telling(code[0].text) else []
     return (*telling_frames(frames[::-1]), *telling), calls_of(read[::-1])
+
+
+def frames_below(lines: Sequence[LogLine], speaker: str) -> tuple[Call, ...]:
+    """The frames with their code below an exception, as text that quotes the last words first has them.
+
+    Args:
+        lines: the exception's line and those below it.
+    """
+    read: list[str] = []
+    for place in lines[1:]:
+        text = strip_labels(place.text).text
+        if place.speaker != speaker or not (FRAME.match(text) or (read and text[:1] in (" ", "\t"))):
+            break
+        read.append(text)
+    return calls_of(read)
 
 
 def _code_alone(texts: Sequence[str]) -> tuple[Call, ...]:

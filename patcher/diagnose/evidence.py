@@ -126,6 +126,8 @@ class Raised:
     """The innermost frames with their code, outermost first. Unlike `frames` they are read and not shown."""
     because: LogLine | None = None
     """Of an exception about None: a line shortly before it which says that something does not exist."""
+    repeated: bool = False
+    """Whether its first line that is known is one that Ray has held back, so that it was raised before that."""
 
 
 @dataclass(slots=True)
@@ -153,6 +155,8 @@ class Evidence:
     """The last steps with their metrics, as printed: `step:3 - actor/loss:0.1 - …`."""
     progress: int = 0
     """The offset of the last sign that training went on: a step, or a progress bar that moved."""
+    of_run: bool = False
+    """Whether the log has words of what trains or serves models, or a bar that moves, in no certain phase."""
     progressed: LogLine | None = None
     """The line of that sign."""
     progress_before: int = 0
@@ -173,6 +177,8 @@ class Evidence:
     """Where the log ends in the middle of a traceback: the frame and code that the traceback had reached."""
     inner: tuple[LogLine, ...] = ()
     """The last lines above what another process wrote as its errors: `# Subprocess stderr:`."""
+    engines: frozenset[str] = frozenset()
+    """The inference engines that the log names: `vllm`, `sglang`."""
     origins: frozenset[str] = frozenset()
     """Whose signs the log has: `verl`, or `other` for another trainer."""
     versions: Mapping[str, str] = field(default_factory=dict)
@@ -201,7 +207,7 @@ class Evidence:
         signs = (self.hits, self.raised, self.wait, self.trends, self.finished, self.complete, self.closed)
         if any(signs) or self.complained or self.unfinished is not None or self.progressed is not None:
             return False
-        return self.phase is None or bool(suffixes and suffixes <= _OF_DOCUMENTS)
+        return (self.phase is None and not self.of_run) or bool(suffixes and suffixes <= _OF_DOCUMENTS)
 
 
 _NEVER = sys.maxsize
@@ -252,9 +258,11 @@ def merge_evidence(parts: Sequence[LogOfRun]) -> Evidence:
     for part in ordered:
         some = part.evidence
         found.origins |= some.origins
+        found.engines |= some.engines
         found.versions = {**found.versions, **some.versions}
         found.ends = {**found.ends, **some.ends}
         found.lines, found.size = found.lines + some.lines, found.size + some.size
+        found.of_run = found.of_run or some.of_run
     return found
 
 

@@ -12,6 +12,7 @@ import ast
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 Matter = Literal[
@@ -48,6 +49,8 @@ Matter = Literal[
     "unpickled",
     "before",
     "unwritten",
+    "unprovided",
+    "divisor",
     "model-type",
     "compiled",
     "builds",
@@ -185,6 +188,7 @@ _SHAPES: tuple[tuple[Matter, str], ...] = (
     ("unexpected-argument", rf"Unexpected keyword argument {_ITS_NAME}"),
     ("option", r"unrecognized arguments: (?P<several>--\S+)"),
     ("option", r"(?:keys|arguments) are not used by the HfArgumentParser: \[(?P<several>.*)\]"),
+    ("option", r"remaining_argv: \[(?P<several>'--.*)\]"),
     ("missing-argument", rf"{_CALL} missing \d+ required (?:positional|keyword-only) arguments?: (?P<several>'.*')"),
     ("too-many-arguments", rf"{_CALL} takes (?P<wanted>.+?) positional arguments? but (?P<found>\d+)"),
     ("too-many-arguments", rf"{_CALL} takes (?P<wanted>no|[\w ]*\d) arguments? \((?P<found>\d+) given\)"),
@@ -254,12 +258,22 @@ _SHAPES: tuple[tuple[Matter, str], ...] = (
 )
 _PATTERNS = tuple((matter, re.compile(pattern)) for matter, pattern in _SHAPES)
 _KEY = re.compile(r"KeyError: (?P<quote>['\"]?)(?P<name>.+?)(?P=quote)$")
-_FIELD = re.compile(r"^(?P<field>[\w.]+)$")
-_REFUSAL = re.compile(r"^\s+(?:Value error, |Assertion failed, )?(?P<words>.+?)(?: \[type=.*)?$")
+_FIELD = re.compile(r"^(?P<field>[\w.]+(?: -> [\w.]+)*)$")
+_REFUSAL = re.compile(r"^\s+(?:Value error, |Assertion failed, )?(?P<words>.+?)(?: \[type=.*| \(type=[^()]*\))?$")
+_BARE_REFUSAL = re.compile(r"^(?P<words>\S.* \S+?)(?: \(type=[^()]*\)| \[type=.*)$")
+"""The same where pasted text has lost its indentation: pydantic names the kind of error behind it."""
 _FULL_KEY = re.compile(r"^\s*full_key: (?P<key>\S+)")
 
 
 _OF_KERNEL = re.compile(r"\bCompilationError: at \d+:\d+:")
+
+
+_OF_FIELDS = re.compile(r"\b\d+ validation errors? for \w+")
+
+
+def is_of_fields(line: str) -> bool:
+    """Whether a message of pydantic follows, which has some lines for each field that is refused."""
+    return _OF_FIELDS.search(line) is not None
 
 
 def is_of_kernel(line: str) -> bool:
@@ -357,9 +371,17 @@ def _parts_of(matter: Matter, parts: dict[str, str | None], lines: Sequence[str]
     names = tuple(name for name in names if name.startswith("--")) or names
     if matter == "validation":
         # huggingface_hub names the field on this line, pydantic on the next one. The message is below, indented.
-        below = [line for line in lines if line.strip()][1:3]
-        names = names or tuple(field["field"] for line in below[:1] if (field := _FIELD.match(line)) is not None)
-        words = next((said["words"] for line in below if (said := _REFUSAL.match(line)) is not None), "")
+        below = [line for line in lines if line.strip()][1:]
+        refused = _refused(below)
+        words = refused[0][1] if refused else ""
+        if not refused:
+            words = next((said["words"] for line in below[:2] if (said := _REFUSAL.match(line)) is not None), "")
+        names = names or tuple(dict.fromkeys(field for field, why in refused if why == words))
+        others: dict[str, list[str]] = {}
+        for field, why in refused:
+            if why != words and field not in names:
+                others.setdefault(why, []).append(field)
+        words = "; ".join((words, *(f"{', '.join(fields)}: {why}" for why, fields in others.items())))
         return MessageParts(matter, symbol, names, found=words)
     if matter in ("config-key", "config-value"):
         full = next((key["key"] for line in lines if (key := _FULL_KEY.match(line)) is not None), "")
@@ -371,6 +393,18 @@ def _parts_of(matter: Matter, parts: dict[str, str | None], lines: Sequence[str]
     near = _NEAR.search(lines[0]) if lines and matter == "missing-name" and part("module") else None
     like = f"{part('module')}.{near['name']}" if near is not None else ""
     return MessageParts(matter, symbol, names, part("wanted"), part("found"), part("file"), like)
+
+
+def _refused(lines: Sequence[str]) -> list[tuple[str, str]]:
+    """The fields that pydantic refuses, each with the reason, which is below it. Its first version writes a field of
+    another as `zero -> stage`."""
+    found = []
+    for line, below in pairwise(lines):
+        field = _FIELD.match(line)
+        said = (_REFUSAL.match(below) or _BARE_REFUSAL.match(below)) if field is not None else None
+        if field is not None and said is not None:
+            found.append((field["field"].replace(" -> ", "."), said["words"]))
+    return found
 
 
 _NEAR = re.compile(rf"Did you mean: '(?P<name>{_NAME})'")

@@ -431,6 +431,10 @@ def _sentence(parts: MessageParts, who: Phrase, versions: Mapping[str, str]) -> 
             return phrase(text, who=who, found=parts.found, name=names)
         case "unwritten":
             return phrase("{who} calls {name}, which the class in use does not implement", who=who, name=names)
+        case "unprovided":
+            return phrase("{who} has nothing for this case: the conditions above that line tell what it takes", who=who)
+        case "divisor":
+            return phrase("{who} divides by {name}, which is 0", who=who, name=names)
         case "model-type":
             text = "{who} does not know the type of this model: {name}"
             return phrase(text, who=who, name=names)
@@ -452,7 +456,8 @@ def _sentence(parts: MessageParts, who: Phrase, versions: Mapping[str, str]) -> 
             return phrase("the memory is asked for at {place}: {code}", place=parts.symbol, code=parts.found)
         case "validation":
             what = ".".join(filter(None, (parts.symbol, names)))
-            return phrase("{who}: {what} is refused: {words}", who=who, what=what, words=parts.found)
+            text = "{who}: {what} are refused: {words}" if len(parts.names) > 1 else "{who}: {what} is refused: {words}"
+            return phrase(text, who=who, what=what, words=parts.found)
         case "shape":
             of = phrase("{who}, {name}", who=who, name=names) if names else who
             return phrase(

@@ -38,6 +38,14 @@ def statement_of(code: str) -> ast.stmt | None:
     return None
 
 
+def is_whole(line: str) -> bool:
+    """Whether a line of code is one whole statement."""
+    try:
+        return len(ast.parse(line.strip()).body) == 1
+    except UNREADABLE_CODE:
+        return False
+
+
 def _wholes(text: str) -> Iterator[str]:
     bare = re.sub(r"\s*(?<!['\"])#.*$", "", text)
     closers = _missing_closers(bare)
@@ -188,6 +196,23 @@ def operands(code: str, marks: str, matrices: bool = False) -> list[tuple[str, s
     if node is None:
         return []
     return [pair for one in _in_order(node) if (pair := _operands_of(one, matrices)) is not None]
+
+
+def divisor(code: str, marks: str) -> str:
+    """What a line of code divides by; "" where that is not one name or expression."""
+    pointed = _pointed_at(code, marks) if marks else None
+    node = pointed if isinstance(pointed, ast.BinOp) else statement_of(code)
+    found = []
+    for one in ast.walk(node) if node is not None else ():
+        match one:
+            case ast.BinOp(left=ast.Constant(value=str()) | ast.JoinedStr()):
+                continue
+            case ast.BinOp(op=ast.Div() | ast.FloorDiv() | ast.Mod(), right=right):
+                found.append(right)
+            case ast.AugAssign(op=ast.Div() | ast.FloorDiv() | ast.Mod(), value=right):
+                found.append(right)
+    names = {ast.unparse(one) for one in found if not isinstance(one, ast.Constant)}
+    return names.pop() if len(names) == 1 else ""
 
 
 def _pointed_at(code: str, marks: str) -> ast.expr | None:

@@ -28,6 +28,8 @@ class FixContext:
     """Whether the log is of another trainer than verl, so that settings of verl do not help."""
     unsigned: bool = False
     """Whether the log does not show whose trainer wrote it, so that settings of verl are named as such."""
+    sglang: bool = False
+    """Whether the log names SGLang and not vLLM, so that commands of vLLM do not help."""
     log: str = ""
     """The file that is diagnosed, if it is a plain file. It replaces `LOG` in commands."""
 
@@ -43,6 +45,8 @@ def fixes_for(symptom: Symptom, context: FixContext, line: str = "") -> tuple[Of
     """
     words = _words(symptom, line)
     allowed = [fix for fix in symptom.fixes if versions_allow(fix.when, context.versions)]
+    if context.sglang:
+        allowed = _without_vllm(allowed)
     if context.foreign:
         allowed = _without_verl(allowed)
     elif context.unsigned:
@@ -63,6 +67,25 @@ _RUNS_VERL = re.compile(r"verl\.trainer|install .*\bverl\b(?!/)")
 
 def _keys_of_verl(fix: Fix) -> bool:
     return any(_KEY.match(key) for key in fix.set)
+
+
+_RUNS_VLLM = re.compile(r"\bvllm serve\b|--against vllm==|from vllm import")
+_FOR_VLLM = re.compile(r"[;,]? for vLLM's server:$")
+_FOR_VLLM_ZH = re.compile(r"[；，]? ?vLLM 服务为：$")
+"""What introduces a command of vLLM below a text."""
+
+
+def _without_vllm(fixes: Sequence[Fix]) -> list[Fix]:
+    """The fixes without commands of vLLM; without those that are for vLLM alone, except where all are such."""
+    found = []
+    for fix in fixes:
+        if _RUNS_VLLM.search(fix.run):
+            text, zh = _FOR_VLLM.sub("", fix.text), _FOR_VLLM_ZH.sub("", fix.zh)
+            fix = replace(fix, text=text, zh=zh, run="")
+            if "vLLM" in text:
+                continue
+        found.append(fix)
+    return found or list(fixes)
 
 
 def _named_as_of_verl(fix: Fix) -> Fix:

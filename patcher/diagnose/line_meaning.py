@@ -26,6 +26,23 @@ ALONE = re.compile(
 ENDING = re.compile(r"(?P<name>[A-Za-z_]\w*(?:\.(?:\w+|<locals>))*)(?P<of>\([\w.]+\))?(?::(?=\s|$)|$)")
 """The line that ends a traceback, whatever the exception is called."""
 
+
+def without_point(text: str) -> str:
+    """The text of an exception that the output of another process has parted from its module: `.ValidationError: …`."""
+    return text[1:] if text.startswith(".") and ALONE.match(text, 1) else text
+
+
+_LAUNCHER = re.compile(
+    r"(?:srun|slurmstepd|mpirun|mpiexec|orterun|prterun|salloc|sbatch): "
+    r"(?:error|warning|info|Job step|Terminating|Force)"
+)
+
+
+def is_of_launcher(text: str) -> bool:
+    """Whether a line is of a launcher, which may write it amid the traceback of one of its tasks."""
+    return _LAUNCHER.match(text) is not None
+
+
 _PRINTED = re.compile(r"(?:[A-Z][\w-]* (?:\w+ )?)?(?:exception|error)\s*: (?P<message>\S.*)", re.IGNORECASE)
 """An error that a program prints without the exception's name: `Exception          : f() takes 1 positional argument
 …`."""
@@ -215,6 +232,8 @@ _ENDINGS: tuple[tuple[str, str, How], ...] = (
             "has completed",
         )
     ),
+    # Scripts after those of DETR and MAE: `Training time 1:02:03`.
+    ("training time", r"^Training time:? (?:\d+ days?, )?\d+:\d\d:\d\d\W*$", "done"),
     ("succeeded", r"^Job '\S+' succeeded\W*$", "done"),
     ("finished training", r"^\W*finished training\b", "done"),
     ("successfully installed", r"^Successfully installed \S", "closed"),
@@ -439,6 +458,8 @@ ORIGINS: Mapping[str, tuple[str, ...]] = {
     ),
 }
 """Words by which a log shows whose trainer wrote it."""
+ENGINES: Mapping[str, tuple[str, ...]] = {"vllm": ("vllm",), "sglang": ("sglang", "launch_server.py")}
+"""Words by which a log shows which inference engine runs."""
 
 
 INNER_WORDS = ("stderr:", "stderr ---", "--- stderr", "stderr output", "standard error:", "raised in subprocess:")

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from patcher.diagnose.cut_tracebacks import exception_set_in, frames_before, unfinished, without_header
+from patcher.diagnose.cut_tracebacks import exception_set_in, frames_before, frames_below, unfinished, without_header
 from patcher.diagnose.evidence import LINE_LENGTH, Call, Evidence, Hit, LogLine, Nature, Raised
 from patcher.diagnose.exception_message import is_about_none, is_of_kernel, raised_as
 from patcher.diagnose.line_meaning import (
@@ -29,6 +29,7 @@ from patcher.diagnose.line_meaning import (
     says_absent,
     task_failure,
     versions_in,
+    without_point,
 )
 from patcher.diagnose.log_stream import AROUND, Block, line_at
 from patcher.diagnose.matched_line import MatchedLine, Sign
@@ -36,7 +37,7 @@ from patcher.diagnose.metrics import MetricTrends
 from patcher.diagnose.progress import RunProgress
 from patcher.diagnose.python_form import pytest_frames
 from patcher.diagnose.timed_pattern import TimedPattern
-from patcher.diagnose.tracebacks import HEADER_PATTERN, Chain, follow_traceback, later_phase, lines_of
+from patcher.diagnose.tracebacks import FRAME, HEADER_PATTERN, Chain, follow_traceback, later_phase, lines_of
 from patcher.logs.labels import strip_labels
 from patcher.logs.lines import strip_prefix
 from patcher.logs.milestones import Phase
@@ -189,6 +190,7 @@ class LogAccumulator:
         self._closed: LogLine | None = None
         self._wait_before_end: Hit | None = None
         self._origins: set[str] = set()
+        self._engines: set[str] = set()
         self._headers: set[int] = set()
         self._endings: set[int] = set()
         self._stages: dict[int, Phase] = {}
@@ -201,6 +203,8 @@ class LogAccumulator:
             return
         roles = [role for _, role in line.words]
         self._origins.update(role.origin for role in roles if role.origin)
+        self._engines.update(role.engine for role in roles if role.engine)
+        self._found.of_run = self._found.of_run or any(role.of_run for role in roles)
         if not line.stripped.text:
             return
         if any(role.inner for role in roles) and begins_inner_errors(line.stripped.text):
@@ -242,7 +246,7 @@ class LogAccumulator:
         self.run.fill(found)
         found.hits, found.raised = list(self._hits.values()), self._exceptions.all()
         found.versions, found.ends = self._versions, self._ends
-        found.origins = frozenset(self._origins)
+        found.origins, found.engines = frozenset(self._origins), frozenset(self._engines)
         found.complained = complaints(found.last)
         if self._closed is not None and self._closed.offset >= (found.last[0].offset if found.last else 0):
             found.closed = self._closed
@@ -280,6 +284,7 @@ class LogAccumulator:
             if line.timed:
                 one.place = one.last = replace(one.place, at=at)
             one.phase = later_phase(self.run.phase, one.phase)
+            one.repeated = _is_repeated(line, one.place)
             raised = self._exceptions.add(one, self.run.progress)
             if raised is not None and not one.chained:
                 raised.before = line.before(_BEFORE)
@@ -293,7 +298,7 @@ class LogAccumulator:
         if (task := task_failure(label.text)) is not None:
             self._add_task(task, line)
             return
-        found = ALONE.match(label.text)
+        found = ALONE.match(without_point(label.text))
         if found is None and label.text[:1].isspace():
             found = exception_set_in(label.text, line.before(_SET_IN))
         if found is None:
@@ -339,6 +344,8 @@ class LogAccumulator:
         frames, raised.calls = frames_before(line.before(_CODE, speaker), speaker, line.label.label)
         if not frames and line.label.label.startswith("E "):
             frames = pytest_frames(line.before(_CODE), line.around(0, _CODE), raised.name)
+        elif not frames and not raised.calls:
+            raised.calls = frames_below(line.around(0, _CODE), speaker)
         raised.frames = frames
         raised.before = tuple(one for one in raised.before if one.number < _first_of(raised).number)
         raised.because = _said_before(raised, line)
@@ -374,6 +381,7 @@ class LogAccumulator:
 
     def _add_failure(self, name: str, kind: Nature, line: MatchedLine) -> Raised | None:
         one = Raised(name, line.place, line.place, kind, phase=self.run.phase)
+        one.repeated = _is_repeated(line, line.place)
         raised = self._exceptions.add(one, self.run.progress)
         if raised is not None:
             raised.before = line.before(_BEFORE)
@@ -399,6 +407,17 @@ def _complete_by_task(chain: Chain, line: MatchedLine) -> None:
         return
     last.name, last.message = task.name, (f"{task.name}: {task.message}",)
     last.calls = (Call(task.frame), *last.calls)
+
+
+def _is_repeated(line: MatchedLine, place: LogLine) -> bool:
+    """Whether Ray has printed that line only as one more of those that it held back: `[repeated 8x across cluster]`."""
+    block = line.block
+    begin = place.offset - block.offset + block.begin
+    end = block.content.find(b"\n", begin)
+    return _REPEATED in block.content[begin : end if end >= 0 else len(block.content)]
+
+
+_REPEATED = b"x across cluster]"
 
 
 def _first_of(raised: Raised) -> LogLine:
@@ -447,7 +466,7 @@ def _said_before(raised: Raised, line: MatchedLine) -> LogLine | None:
 
 def _message(line: MatchedLine) -> Iterator[str]:
     """The lines of an exception's message, without labels. Another label with a level ends it."""
-    yield line.label.text.lstrip()
+    yield without_point(line.label.text.lstrip())
     kernel = is_of_kernel(line.label.text)
     for text in line.block.behind(line.begin, lines_of(line.label.text)[0])[1:]:
         stripped = strip_prefix(text)
@@ -458,6 +477,8 @@ def _message(line: MatchedLine) -> Iterator[str]:
             continue
         if label.level or not label.text.strip() or ALONE.match(label.text) or begins_anew(stripped.text):
             return
+        if FRAME.match(label.text):
+            return  # Pasted text may have the exception above its frames.
         yield label.text[:LINE_LENGTH]
 
 

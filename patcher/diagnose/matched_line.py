@@ -116,6 +116,10 @@ class WordRole:
     inner: bool = False
     origin: str = ""
     """Whose trainer it shows: `verl` or `other`."""
+    engine: str = ""
+    """Which inference engine it shows."""
+    of_run: bool = False
+    """Whether it shows a log to be of a run, in no certain phase."""
     brief: bool = False
     """Whether it shows only steps or progress bars, once training is in its loop."""
 

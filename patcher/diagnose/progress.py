@@ -22,8 +22,10 @@ _COUNTED = re.compile(
     r"\b.*(?:loss|reward|lr|grad)",
     re.IGNORECASE,
 )
-_LOGGED = re.compile(r"\{'loss': ")
-"""A step as the Trainer of transformers logs it: `{'loss': 0.0031, 'grad_norm': 0.144, …, 'epoch': 0.41}`."""
+_LOGGED = re.compile(r"\{'loss': |\{\"current_steps\": \d|\s*Epoch:? ?\[\d+\]\s*\[\s*\d+/\d+\].*loss", re.IGNORECASE)
+"""A step as the Trainer of transformers logs it, `{'loss': 0.0031, 'grad_norm': 0.144, …, 'epoch': 0.41}`, as
+LLaMA-Factory does, `{"current_steps": 10, "total_steps": 90, "loss": …`, and as scripts after those of torchvision and
+DETR do: `Epoch: [4]  [ 20/900]  lr: 0.0003  loss: 2.7100 (2.9300)`."""
 _TIMED = "Total step time: "
 """A step as NeMo-RL reports it when it is done: `• Total step time: 201.90s`."""
 _NAMED_STEP = re.compile(r"Finished: 'step', time cost: ")
@@ -50,6 +52,7 @@ _COUNTS = (
     re.compile(r".{0,60}\bepoch \d+/\d+ step \d+/\d+ train step (?P<done>\d+)/(?P<all>\d+) done", re.IGNORECASE),
     re.compile(r"\[step=(?P<done>\d+)/(?P<all>\d+)", re.IGNORECASE),
     re.compile(r"\[(?:epoch=\d+/?\d*)?\]?\[?batch=(?P<done>\d+)/(?P<all>\d+)", re.IGNORECASE),
+    re.compile(r"\{\"current_steps\": (?P<done>\d+), \"total_steps\": (?P<all>\d+),"),
     re.compile(r"\{'loss': .*'global_step/max_steps': '(?P<done>\d+)/(?P<all>\d+)'"),
 )
 """Lines of other trainers that are printed when a step is done, of so many."""
@@ -112,6 +115,8 @@ class MovingBars:
 
     def __init__(self) -> None:
         self._done: dict[str, float] = {}
+        self.nameless = False
+        """Whether a bar without a name moves a step in some seconds, as hardly anything but training does."""
 
     def moved(self, text: str, milestones: Milestones) -> bool:
         """Whether this line, without labels, shows more progress than any line of its kind before, or an answered
@@ -124,6 +129,8 @@ class MovingBars:
             name = strip_labels(found["name"]).text.strip()
             # The bar of transformers' Trainer has no name. Before training, a bar without a name shows something else.
             if not (_TRAINING.search(found["name"]) or (not name and "loop" in milestones.begun)):
+                slow = not name and found["done"] != "0" and "s/it" in text[at : at + _LENGTH]
+                self.nameless = self.nameless or slow
                 return False
             return self._more(found["name"].strip() if name else "%", float(found["done"]))
         if _SKIPPED in text[:_LENGTH] and milestones.step is None:
@@ -162,12 +169,23 @@ CONFIG = (
     *("# using devices", "# collective test starting", "# nthread "),
 )
 """Words that show a log to be of a training, by verl or another trainer, in its first phase."""
+OF_RUN = (
+    *("sleep mode freed ", "seconds to wake up tags", "seconds to fall asleep", "successfully reset prefix cache"),
+    *("kv cache pool is full. retract requests", "init engine (profile, create kv cache", "# cuda blocks: "),
+    *("automatically detected platform ", "this model supports multiple tasks", "graph capturing finished in "),
+    *("loading model weights took ", "model loading took ", "load weight begin", "memory pool end."),
+    *("nccl info connected all ", "nccl info ncclcomminitrank", "algbw   busbw", "processgroupnccl.cpp:"),
+    *("unsloth: ", "train_loss  valid_loss", "memory-usage "),
+)
+"""Words of what trains or serves models, in no certain phase."""
 ACTOR = ":actor_name:"
 """By this the log of a Ray worker names its actor."""
 STEPS = ("training progress: ", "step:")
 _STEP = re.compile(rb"step:(?P<step>\d+) - ")
 _VERL_BAR = re.compile(rb"Training Progress: +\d+%\|[^|]*\| (?P<step>\d+)/(?P<all>\d+) \[")
-_IN_LOOP = re.compile(rf"\{{'loss': |\b(?:step|iteration|iter)\b.*loss|{_THROUGHPUT}|{_PLAIN.pattern}", re.IGNORECASE)
+_IN_LOOP = re.compile(
+    rf"{_LOGGED.pattern}|\b(?:step|iteration|iter)\b.*loss|{_THROUGHPUT}|{_PLAIN.pattern}", re.IGNORECASE
+)
 """A line of a step that is done, which shows that training is in its loop."""
 _TRAINS = re.compile(r"\*{5} Running training \*{5}\s*$")
 """What the Trainer of transformers, and scripts written after it, print when the loop begins."""
@@ -226,6 +244,7 @@ class RunProgress:
         found.begun, found.trends = self._begun, self._trends.holding()
         found.progress, found.progressed, found.complete = self.progress, self.progressed, self.complete
         found.progress_before = self.progress_before
+        found.of_run = found.of_run or self._bars.nameless
         if found.step is None:
             found.counted, found.steps = self._counted.done, found.steps or self._counted.all
         found.step_lines = tuple([line[:_METRICS].decode("utf-8", "replace").strip() for line in self._step_lines])

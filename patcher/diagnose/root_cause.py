@@ -156,7 +156,23 @@ def may_have_ended_run(place: LogLine, evidence: Evidence) -> bool:
     it."""
     if evidence.finished is not None and not _fails_at_end(place, evidence.finished, evidence):
         return False
-    return place.offset >= evidence.progress and (evidence.complete is None or place.offset > evidence.complete.offset)
+    goes_on = place.offset < evidence.progress and not _ends_job(place, evidence)
+    return not goes_on and (evidence.complete is None or place.offset > evidence.complete.offset)
+
+
+_OF_SLURM = re.compile(
+    r"\bslurmstepd: error: (?:Detected \d+ oom.?kill event|\*\*\* (?:JOB|STEP) \S+ ON .*\bCANCELLED\b"
+    r"|(?:Job|Step|StepId=\S+|Exceeded)\b.* memory limit\b)",
+    re.IGNORECASE,
+)
+"""What Slurm says of a job or a step when it ends."""
+
+
+def _ends_job(place: LogLine, evidence: Evidence) -> bool:
+    """Whether Slurm ended the job with this line, and what is below it was only held back in a buffer, as a progress
+    bar is that a pipe passes on late."""
+    lines, _ = evidence.ends.get(place.file, (0, 0))
+    return lines - place.number <= _WHILE and _OF_SLURM.search(place.text) is not None
 
 
 def _fails_at_end(place: LogLine, finished: LogLine, evidence: Evidence) -> bool:
@@ -250,6 +266,8 @@ def candidate_of_exception(one: Raised, evidence: Evidence, bad: Mapping[str, in
     quiet = lines - bad.get(one.last.file, lines) > QUIET
     survived = quiet or _phase_later(one.place, evidence)
     rank = _UNKNOWN[one.nature] + (_SURVIVED if survived else 0)
+    # Ray holds lines back that it has printed before, so the first one was above where the log begins.
+    rank -= _EARLIER if one.repeated else 0
     because = (one.because,) if one.because is not None else ()
     shown = {(place.number, place.text): place for place in (*because, *one.before, *one.frames, one.place)}
     about = tuple(sorted(shown.values(), key=lambda place: place.number))

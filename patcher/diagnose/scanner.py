@@ -12,12 +12,19 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 
 from patcher.diagnose.evidence import Evidence
-from patcher.diagnose.line_meaning import ENDING_WORDS, EXCEPTION_WORDS, INNER_WORDS, ORIGINS, VERSION_WORDS
+from patcher.diagnose.line_meaning import (
+    ENDING_WORDS,
+    ENGINES,
+    EXCEPTION_WORDS,
+    INNER_WORDS,
+    ORIGINS,
+    VERSION_WORDS,
+)
 from patcher.diagnose.log_accumulator import LogAccumulator, WaitPatterns
 from patcher.diagnose.log_stream import BLOCK_SIZE, Block, Utf8Stream, blocks
 from patcher.diagnose.matched_line import MatchedLine, Sign, WordRole
 from patcher.diagnose.metrics import MetricTrends
-from patcher.diagnose.progress import ACTOR, CONFIG, COUNTED, PROGRESS_WORDS, STEPS
+from patcher.diagnose.progress import ACTOR, CONFIG, COUNTED, OF_RUN, PROGRESS_WORDS, STEPS
 from patcher.diagnose.tracebacks import HEADER
 from patcher.i18n import Phrase, phrase
 from patcher.logs.milestones import FIRST_SEEN, LOOPS
@@ -178,6 +185,15 @@ class Scanner:
                 fresh = word not in roles
                 role(word).origin = origin
                 role(word).once = role(word).once or fresh
+        for engine, words in ENGINES.items():
+            for word in words:
+                fresh = word not in roles
+                role(word).engine = engine
+                role(word).once = role(word).once or fresh
+        for word in OF_RUN:
+            fresh = word not in roles
+            role(word).of_run = True
+            role(word).once = role(word).once or fresh
         for one in roles.values():
             one.brief = not one.signs and (one.step or one.progress)
         self.words = tuple(roles)

@@ -10,11 +10,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from patcher.diagnose.evidence import LINE_LENGTH, Call, LogLine, Nature, Raised
-from patcher.diagnose.exception_message import has_words, is_of_kernel, raised_as
-from patcher.diagnose.failed_code import literal_raised
-from patcher.diagnose.line_meaning import ALONE, ENDING, announces, begins_anew, nature, was_handled
+from patcher.diagnose.exception_message import has_words, is_of_fields, is_of_kernel, raised_as
+from patcher.diagnose.failed_code import is_whole, literal_raised
+from patcher.diagnose.line_meaning import (
+    ALONE,
+    ENDING,
+    announces,
+    begins_anew,
+    is_of_launcher,
+    nature,
+    was_handled,
+    without_point,
+)
 from patcher.diagnose.log_stream import AROUND, Block, line_at
 from patcher.diagnose.message_words import straight
 from patcher.diagnose.python_form import in_python_form, ipython_header, is_boxed_header
@@ -82,6 +92,8 @@ MESSAGE = 12
 """Lines of a message that are kept, after its first."""
 _OF_KERNEL = 150
 """The same where the message is the source of a kernel, below which the reason stands. Set by hand."""
+_OF_FIELDS = 40
+"""The same where the message names one field after another, with three lines for each. Set by hand."""
 _FRAMES = 6
 """Frames that are kept. Set by hand: what a reader looks at, innermost last."""
 
@@ -251,7 +263,7 @@ class _TracebackReader:
             self._frames, self._read = [], []
             self._since = 0
             return True
-        if not text.strip():
+        if not text.strip() or (self._frames and is_of_launcher(text)):
             return True
         # Pasted text may have lost its indentation.
         below = bool(self._frames) and self._code is None and self._unindented and self._ending(text) is None
@@ -270,6 +282,7 @@ class _TracebackReader:
             self._links[-1].then = "direct" if text.startswith(_DIRECT) else "handling"
             return True
         if (found := self._ending(text)) is not None:
+            text = without_point(text)
             self._add_link(found["name"], place, nature(found["name"], found["of"], text), text)
             return True
         if self._frames and (name := raised_as(text)):  # A message without its exception's name.
@@ -296,6 +309,7 @@ class _TracebackReader:
         Behind frames, it may have any name. Without frames it is known by its name, and expected only as the first
         exception or as the one that a wrapper carries.
         """
+        text = without_point(text)
         if self._frames:
             found = ENDING.match(text)
             # `hooks.append(report)` is code that has lost its indentation, and no `RayTaskError(ValueError)`.
@@ -318,6 +332,8 @@ class _TracebackReader:
 
 def lines_of(first: str) -> tuple[int, int]:
     """The lines that are kept of a message, after its first, and those within which the chain may go on."""
+    if is_of_fields(first):
+        return _OF_FIELDS, _OF_FIELDS
     return (_OF_KERNEL, _OF_KERNEL) if is_of_kernel(first) else (MESSAGE, _BEHIND)
 
 
@@ -344,7 +360,21 @@ def calls_of(texts: Sequence[str]) -> tuple[Call, ...]:
             found[-1] = (frame, code, marks or (text if len(code) == 1 else ""))
         elif found and text.strip() and len(found[-1][1]) < _CODE_LINES:
             found[-1][1].append(text)
+    for (_, code, _), (called, _, _) in pairwise(found):
+        _keep_the_call(code, called)
     return tuple(Call(frame, "\n".join(code), marks) for frame, code, marks in found[-_CALLS:])
+
+
+def _keep_the_call(code: list[str], called: str) -> None:
+    """Of several statements below a frame keep the one that calls the next frame's function: another process that
+    writes to the same file may have put its own line there."""
+    if len(code) < 2 or not all(is_whole(line) for line in code):
+        return
+    frame = FRAME.match(called)
+    name = ((frame["function"] or "") if frame is not None else "").rpartition(".")[2]
+    calling = [line for line in code if re.search(rf"\b{re.escape(name)}\(", line)] if name.isidentifier() else []
+    if len(calling) == 1:
+        code[:] = calling
 
 
 def _indent(text: str) -> int:

@@ -92,6 +92,13 @@ def _of_request(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) ->
             "needs: rename the column that holds it, or take data of that kind"
         )
         return phrase(text, name=parts.names[0])
+    if parts.matter == "validation" and _NOT_KNOWN.match(parts.found):
+        return phrase(
+            "the installed release knows no key of that name in this place: the key came with a later release, was "
+            "taken out of it, belongs into another section, or is misspelled"
+        )
+    if parts.matter == "option":
+        return phrase("the command is written for another release of the program, or the option is misspelled")
     return _of_environment(parts.names[0]) if parts.matter == "environment" else None
 
 
@@ -202,6 +209,9 @@ def _mixed(package: str) -> Phrase:
     text = "both sides are of {package}: this release has a mistake, or files of two releases are mixed"
     return phrase(text, package=package)
 
+
+_NOT_KNOWN = re.compile(r"extra (?:fields|inputs) (?:are )?not permitted", re.IGNORECASE)
+"""What pydantic says of a field that a class does not have."""
 
 _RULES = (
     _of_shadow,

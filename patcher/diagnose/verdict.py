@@ -61,7 +61,8 @@ def diagnosis_of(
             not known.
     """
     other = "other" in evidence.origins and "verl" not in evidence.origins
-    context = replace(context, foreign=other, unsigned=not evidence.origins)
+    sglang = "sglang" in evidence.engines and "vllm" not in evidence.engines
+    context = replace(context, foreign=other, unsigned=not evidence.origins, sglang=sglang)
     evidence = replace(evidence, hits=without_installs(evidence.hits, evidence))
     hits = [
         hit

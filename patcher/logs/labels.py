@@ -22,8 +22,18 @@ _KINDS = (
     rf"\[?[WEIF]\d{{4}}(?:\d{{4}})? {_TIME} +(?:\d+ )?[\w./-]+(?::\d+)?\](?: \[\w+\])?",
     # [rank3]: of torch
     r"\[?rank ?\d+\]?:",
-    # Open MPI: [1,3]<stdout>:
-    r"\[\d+,\d+\]<std(?:err|out)>:",
+    # of others: [rank: 3], (Rank 3), Rank 3:
+    r"[\[(](?i:rank|gpu|worker|node)[:=]? ?\d{1,4}[\])]:?(?=\s)|(?i:rank) ?\d{1,4}(?::| \|)(?=\s)",
+    # Open MPI: [1,3]<stdout>: and, in SageMaker, [1,mpirank:3,algo-1]<stdout>:
+    r"\[\d+,[\w:,-]{1,60}\]<std(?:err|out)>:",
+    # pdsh: 10.0.0.2: and train-worker-3:
+    r"(?:\d{1,3}(?:\.\d{1,3}){3}|(?:[a-z][a-z0-9]{0,20}-){1,6}\d{1,5}|(?:node|host|gpu|worker)-?\d{1,5}):(?=\s)",
+    # what passes on the output of a process: stderr:
+    r"(?:<std(?:err|out)>|std(?:err|out):)(?= )",
+    # Metaflow: [7/train/3 (pid 81)]
+    r"\[\w+/\w+/\w+ \(pid \d+\)\]",
+    # a quotation: > ValueError, but no line of code of pytest's
+    r">(?= (?:[^\s>]| {2}File | {4}\S))",
     # srun --label: 3:
     r"\d{1,4}:(?= )",
     # Kubernetes: stderr F

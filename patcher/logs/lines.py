@@ -17,13 +17,21 @@ _NEAR = 1 << 11
 _ANSI = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f](?:(?<=\x1b)(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_]))?"
 )
+_LOST = re.compile(r"\[\d{1,2}(?:;\d{1,3})*m")
+"""A colour that has lost its first character, the escape, as pasted text has it: `[36m(Worker pid=81)[0m text`."""
 _HEAD, _CODE = 200, 12
 """Characters that hold the colours of a prefix, and the length of one colour code. Most lines have no colours behind
 them."""
 _PREFIX = re.compile(
-    r"\((?:(?P<actor>[\w.:=-]+(?: [\w.:=-]+)*? )?pid=(?:\d+|gcs_server)|raylet|autoscaler(?: \+\w+)?)"
-    r"(?:, ip=[^\s,)]+)?\) ?"
+    r"\((?:(?:(?P<actor>[\w.:=-]+(?: [\w.:=-]+)*?)(?: |, (?:rank=\d+, )?))?pid=(?:\d+|gcs_server)"
+    r"|raylet|autoscaler(?: \+\w+)?)(?:, ip=[^\s,)]+)?\) ?"
 )
+"""Ray's `(WorkerDict pid=81, ip=10.0.0.2)`, and `(head, rank=0, pid=81)` of SkyPilot, which may stand before Ray's."""
+_AHEAD = re.compile(
+    r"(?:[\w.-]+\s+\| )?"
+    r"\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?(?: std(?:err|out) F)? +(?=\()"
+)
+"""The time that collectors of containers' output put before a prefix: `2026-01-11T10:00:00.123Z (Worker pid=81)`."""
 _REPEATED = re.compile(r"\s*\[repeated \d+x across cluster\](?: \(Ray deduplicates logs by default\..*)?$")
 
 
@@ -107,13 +115,21 @@ def strip_prefix(text: str) -> Stripped:
         text = _ANSI.sub("", text[:at]) + text[at:]
     if not text.isprintable():
         text = _ANSI.sub("", text)
+    if "[0m" in text or "[0;0m" in text:
+        text = _LOST.sub("", text)
     actors = []
     text = whole = text.rstrip()
+    time = ""
+    ahead = _AHEAD.match(text) if "pid=" in text[:_HEAD] and not text.startswith("(") else None
+    if ahead is not None and _PREFIX.match(text, ahead.end()):
+        time = ahead[0]
+        text = whole = text[ahead.end() :]
     while text.startswith("(") and (found := _PREFIX.match(text)):
         if found["actor"]:
-            actors.append(found["actor"].strip())
+            actors.append(found["actor"])
         text = text[found.end() :]
     speaker = whole[: len(whole) - len(text)].rstrip()
+    text = time + text
     if "[repeated " in text:
         text = _REPEATED.sub("", text)
     return Stripped(text, tuple(actors), speaker)

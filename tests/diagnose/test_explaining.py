@@ -137,6 +137,20 @@ WHO = "mbridge (mbridge/core/util.py:83)"
             f"{WHO}: ModelConfig is refused: no such task",
         ),
         (
+            "ValidationError: 2 validation errors for ZeroConfig\nleaf\nextra fields not permitted "
+            "(type=value_error.extra)\nstem -> bark\nextra fields not permitted (type=value_error.extra)",
+            f"{WHO}: ZeroConfig.leaf, stem.bark are refused: extra fields not permitted",
+        ),
+        (
+            "ValidationError: 2 validation errors for ZeroConfig\nleaf\n  value is not a valid dict "
+            "(type=type_error.dict)\nstem\n  extra fields not permitted (type=value_error.extra)",
+            f"{WHO}: ZeroConfig.leaf is refused: value is not a valid dict; stem: extra fields not permitted",
+        ),
+        (
+            "ValueError: remaining_argv: ['--leaf_type', 'oak']",
+            "the program is given --leaf_type, which it does not take",
+        ),
+        (
             "pkg.Conflict: vllm 0.8 requires torch==2.6.0, but you have torch 2.5.1 which is incompatible.",
             f"{WHO} needs torch ==2.6.0, and 2.5.1 is installed",
         ),

@@ -111,3 +111,16 @@ def test_what_the_log_shows_decides_how_settings_are_offered(sign: str, text: st
     found = diagnosis_of(scanned, FixContext({})).root
     assert found is not None
     assert found.fixes[0].text == text
+
+
+def test_commands_of_vllm_are_not_for_a_log_of_sglang() -> None:
+    option = "error: unrecognized arguments: --most-beds 1\n"
+    found = root(f"launch_server.py: {option}")
+    assert [fix.commands for fix in found.fixes] == [()]
+    assert found.fixes[0].text.endswith("--help")
+    assert any("vllm serve" in one for fix in root(f"train.py: {option}").fixes for one in fix.commands)
+    assert any(
+        "vllm serve" in one
+        for fix in root(f"INFO vllm and sglang are here\nx.py: {option}").fixes
+        for one in fix.commands
+    )

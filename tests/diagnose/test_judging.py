@@ -435,3 +435,42 @@ def test_a_run_in_its_steps_that_somebody_ended_is_told_as_ended() -> None:
     found = diagnosis_of(evidence, FixContext(), ended=True).root
     assert found is not None
     assert found.symptom is killed
+
+
+def test_what_slurm_ends_a_job_with_counts_although_a_bar_comes_late() -> None:
+    killed = (
+        "slurmstepd: error: Detected 1 oom_kill event in StepId=81.batch. Some of the step tasks have been killed.\n"
+    )
+    bar = "Training:  50%|█████     | 50/100 [00:50<00:50,  1.00it/s]\n"
+    symptoms = (symptom("killed", "Detected \\d+ oom_kill event", part="end"),)
+
+    def verdict(log: str) -> str:
+        evidence = Scanner(symptoms).scan([("run.log", io.BytesIO(log.encode()))])
+        return diagnosis_of(evidence, FixContext({})).verdict
+
+    assert verdict(f"***** Running training *****\n{killed}{bar}") == "failed"
+    more = "more is planted here\n" * 50
+    assert verdict(f"***** Running training *****\n{killed}{more}{bar}") == "running"
+
+
+def test_exception_above_its_frames() -> None:
+    log = (
+        'ZeroDivisionError: integer modulo by zero\n  File "/app/farm.py", line 12, in plant\n    left = beds % rows\n'
+    )
+    found = diagnosed(log).root
+    assert found is not None
+    assert found.explanation is not None
+    assert str(found.explanation.sentence) == "/app/farm.py:12 or what it calls divides by rows, which is 0"
+
+
+def test_training_time_ends_a_run() -> None:
+    assert diagnosed("Epoch: [4] Total time: 0:31:02\nTraining time 1:02:03\n").verdict == "ok"
+
+
+def test_what_ray_has_held_back_was_raised_before_what_stands_above_it() -> None:
+    outer = f"{TRACEBACK}AssertionError: no crop\n"
+    inner = "(Gardener pid=81) ValueError: the bed is empty"
+    held = f"{outer}{inner} [repeated 7x across cluster]\n"
+    assert root(diagnosed(held)) == ("unknown", 5)
+    assert root(diagnosed(f"{outer}{inner}\n")) == ("unknown", 4)
+    assert root(diagnosed(f"{outer}{inner}\n{inner} [repeated 7x across cluster]\n")) == ("unknown", 4)

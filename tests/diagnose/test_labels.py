@@ -32,6 +32,18 @@ from patcher.logs.lines import strip_prefix
         ("Jan 11 10:00:00 node1 python[123]: x", "x", ""),
         ("trainer-1  | x", "x", ""),
         ("3: x", "x", ""),
+        ("[rank: 3] x", "x", ""),
+        ("(Rank 3) x", "x", ""),
+        ("Rank 3: x", "x", ""),
+        ("[1,mpirank:3,algo-1]<stderr>:x", "x", ""),
+        ("train-worker-3: x", "x", ""),
+        ("192.0.2.2: [rank0]: x", "x", ""),
+        ("stderr: x", "x", ""),
+        ("2026-01-11 10:00:00.123 [7/train/3 (pid 81)] x", "x", ""),
+        ("> ValueError: x", "ValueError: x", ""),
+        (">       assert x", ">       assert x", ""),
+        (">>> x", ">>> x", ""),
+        ("step-3 is done", "step-3 is done", ""),
         ("2026-01-11 10:00:00 错误 ValueError: 不行", "ValueError: 不行", "ERROR"),
         ("step:12 - actor/loss:1.0 - b:2", "step:12 - actor/loss:1.0 - b:2", ""),
         ("Error executing job with overrides: []", "Error executing job with overrides: []", ""),
@@ -52,6 +64,25 @@ def test_speakers_are_told_apart() -> None:
     assert strip_prefix("(raylet, ip=10.0.0.2) x").text == "x"
     assert strip_prefix("(autoscaler +1m2s) x").text == "x"
     assert strip_prefix("(see below) x").speaker == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "actors", "bare"),
+    [
+        ("(head, rank=0, pid=81) x", ("head",), "x"),
+        ("(worker1, rank=1, pid=82, ip=192.0.2.2) (Actor pid=9) x", ("worker1", "Actor"), "x"),
+        ("(setup, pid=81)     y = 1", ("setup",), "    y = 1"),
+        ("2026-01-11T10:00:00.123Z \x1b[36m(Worker pid=81)\x1b[0m x", ("Worker",), "2026-01-11T10:00:00.123Z x"),
+        ("2026-01-11T10:00:00.123Z [36m(Worker pid=81)[0m x", ("Worker",), "2026-01-11T10:00:00.123Z x"),
+        ("trainer-1  | 2026-01-11 10:00:00 (Worker pid=81) x", ("Worker",), "trainer-1  | 2026-01-11 10:00:00 x"),
+        ("[1;36m(EngineCore pid=81)[0;0m x", ("EngineCore",), "x"),
+        ("2026-01-11 10:00:00 the one (of pid=81) x", (), "2026-01-11 10:00:00 the one (of pid=81) x"),
+    ],
+)
+def test_prefixes_of_other_launchers(text: str, actors: tuple[str, ...], bare: str) -> None:
+    told = strip_prefix(text)
+    assert (told.actors, told.text) == (actors, bare)
+    assert "10:00" not in told.speaker
 
 
 def test_times_in_any_form_are_in_order() -> None:

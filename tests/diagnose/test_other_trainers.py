@@ -39,6 +39,8 @@ FAILED = f"{TRACEBACK}ValueError: the bed is empty, so that nothing grows\n"
         ("{'loss': 1.5, 'grad_norm': 0.1, 'learning_rate': 2e-05, 'epoch': 0.01}\n", "loop"),
         ("[titan] step: 10  loss:  4.50  grad_norm:  1.1  memory:  1.2GiB(3%)  tps: 900\n", "loop"),
         ("Step: 10, LR: 1.9e-05, Loss: 1.23, TPS: 900\n", "loop"),
+        ("[10:00:00.123456] Epoch: [4]  [20/900]  lr: 0.0003  closs: 2.71 (2.93)  max mem: 8100\n", "loop"),
+        ('{"current_steps": 10, "total_steps": 80, "loss": 1.5, "epoch": 0.1, "percentage": 12.5}\n', "loop"),
         ("INFO 01-02 10:00:00 [launcher.py:37] Available routes are:\n", "rollout"),
         ("[2026-01-02 10:00:00] The server is fired up and ready to roll!\n", "rollout"),
         ("INFO:     Application startup complete.\n", "config"),
@@ -115,3 +117,22 @@ def test_a_table_of_an_evaluation_is_its_end() -> None:
 )
 def test_what_only_looks_like_progress_tells_of_no_run(line: str) -> None:
     assert diagnosed(f"{line}\n").blank
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        "INFO 01-02 10:00:00 [gpu_worker.py:1] Sleep mode freed 1.5 GiB memory, 4.2 GiB memory is still in use.\n",
+        "node7:81:92 [3] NCCL INFO Connected all trees\n",
+        "  1%|▉     | 6/800 [00:30<66:10,  5.01s/it]\n  1%|█     | 7/800 [00:35<66:05,  5.00s/it]\n",
+        "epoch     train_loss  valid_loss  accuracy  time\n0         3.210000    2.980000    0.410000  01:05\n",
+    ],
+)
+def test_a_log_of_no_certain_phase_is_of_a_run(log: str) -> None:
+    found = diagnosed(log)
+    assert (found.blank, found.verdict, found.phase) == (False, "running", None)
+
+
+def test_a_bar_with_another_name_or_without_a_step_tells_nothing() -> None:
+    assert diagnosed("model.bin:  40%|████      | 4/10 [00:04<00:06,  1.00it/s]\n").blank
+    assert diagnosed("  0%|          | 0/800 [00:00<?, ?it/s]\n").blank

@@ -40,6 +40,14 @@ def root(log: str) -> tuple[str, int]:
             4,
         ),
         (f"{TRACEBACK}ValueError: a\nmore of it: b\n", "ValueError: a", 4),
+        (
+            'Traceback (most recent call last):\n  File "/app/a.py", line 3, in run\n'
+            "srun: error: node7: task 0: Exited with exit code 1\n    y()\nsrun: Terminating job step 81.1\n"
+            '  File "/app/b.py", line 4, in y\n    z()\nValueError: x\n',
+            "ValueError: x",
+            8,
+        ),
+        (f"{TRACEBACK}.ValidationError: 2 of them\n", ".ValidationError: 2 of them", 4),
         (f"{TRACEBACK}ValueError: inner\n{DIRECT}{TRACEBACK}RuntimeError: outer\n", "ValueError: inner", 4),
         (f"{TRACEBACK}KeyError: 1\n{HANDLING}{TRACEBACK}RuntimeError: 2\n", "RuntimeError: 2", 11),
         (f"{TRACEBACK}KeyError: 1\n{HANDLING}{TRACEBACK}SystemExit: 1\n", "KeyError: 1", 4),

@@ -53,6 +53,44 @@ def test_package_that_fails_alone() -> None:
     assert "are of servo" not in said(frame("/app/mine.py", "loop.step()"), *inner, line)[1]
 
 
+def test_division_by_zero_names_what_is_zero() -> None:
+    line = "ZeroDivisionError: integer modulo by zero\n"
+    sentence, _ = said(frame("/app/farm.py", "assert len(self.beds) % rows == 0"), line)
+    assert sentence == "/app/farm.py:12 divides by rows, which is 0"
+    sentence, _ = said(frame("/app/farm.py", "share = crop / beds / rows"), line)
+    assert "divides" not in sentence
+
+
+def test_case_that_nothing_is_written_for() -> None:
+    sentence, _ = said(frame("/app/farm.py", "raise NotImplementedError", "__init__"), "NotImplementedError\n")
+    assert sentence.startswith("/app/farm.py:12 has nothing for this case")
+    called = frame("/app/farm.py", "crop.water()"), frame("/app/crop.py", "raise NotImplementedError", "water")
+    assert "does not implement" in said(*called, "NotImplementedError\n")[0]
+
+
+def test_line_of_another_process_is_no_code_of_the_frame() -> None:
+    sentence = diagnosed(
+        HEAD
+        + f'  File "{SITE}/farmlib/yard.py", line 8, in tend\n'
+        + '    mark(crop, "_is_tended", True)\n'
+        + "    self.rival = self.gardener.water(self.rival)\n"
+        + frame(f"{SITE}/watering/can.py", 'mark(crop, "_is_tended", True)', "water")
+        + "AttributeError: 'NoneType' object has no attribute '_is_tended'\n"
+    ).root
+    assert sentence is not None
+    assert sentence.explanation is not None
+    assert sentence.explanation.calls == "self.rival = self.gardener.water(self.rival)"
+
+
+def test_operator_of_a_package_is_not_of_torch() -> None:
+    sentence, _ = said(
+        frame(f"{SITE}/gardening/beds.py", "return torch.ops.gardening.dig(bed)", "dig"),
+        frame(f"{SITE}/torch/_ops.py", "return self._op(*args, **kwargs)", "__call__"),
+        "RuntimeError: bed must have two dimensions, one for rows\n",
+    )
+    assert sentence.startswith("gardening (gardening/beds.py:12) says: bed must have")
+
+
 def test_deleted_attribute() -> None:
     sentence, often = said(
         frame(f"{SITE}/servo/model.py", "del model._old_step"),
