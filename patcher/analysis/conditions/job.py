@@ -104,7 +104,7 @@ OFF_WORDS = frozenset(
         *("trtllm", "veomni", "torchtitan", "automodel", "mindspeed"),
         # other kinds of model and data
         *("image", "images", "video", "videos", "audio", "audios", "multimodal", "mm", "processor", "vl", "vision"),
-        *("glm4v", "moe", "experts", "mtp", "eagle", "speculative", "deepseek"),
+        *("glm4v", "moe", "experts", "mtp", "eagle", "speculative", "deepseek", "deepseekv2"),
         # other ways to run
         *("headless", "standalone", "colocated", "disaggregation", "disaggregated", "teacher", "distillation"),
         *("profile", "profiler", "profiling", "nsys", "nvtx", "prometheus", "mooncake", "nixl", "kimi"),
