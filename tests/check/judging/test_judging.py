@@ -14,6 +14,31 @@ BASE = "class Base:\n    def run(self, x, *, fast=False): ...\n    def again(sel
 
 CASES = [
     (
+        "what the tree's own method puts in an attribute, in the place of the package's, is not known",
+        """
+        from pkg.a import Output, Processor
+        def _update(self, tensors):
+            self.rows.append(tensors)
+        Processor.update = _update
+        def use(one: Output):
+            one.rows[0].own
+            one.kept[0].gone
+        """,
+        {
+            "a.py": """
+            class Flat:
+                def __init__(self): self.real = 1
+            class Output:
+                rows: list[Flat]
+                kept: list[Flat]
+            class Processor:
+                def __init__(self): self.rows = []
+                def update(self, tensors): ...
+            """
+        },
+        {("attribute-removed", "pkg.a.Flat.gone")},
+    ),
+    (
         "what is done with a class that has moved is judged where it is now",
         """
         from pkg.worker.wrapper_base import WorkerWrapper
