@@ -18,6 +18,8 @@ class Named:
     """What a dotted name stands for: an import, or a definition of the tree itself (`verl.module.Class`)."""
 
     dotted: str
+    on_trial: bool = False
+    """Imported where a test or a handler stands around: the tree reckons with the name not being there."""
 
 
 @dataclass(frozen=True, slots=True)

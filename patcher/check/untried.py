@@ -51,7 +51,10 @@ class Untried:
 
     @property
     def clean(self) -> bool:
-        return self.found is not None and not any(self.found.values()) and not self.unreadable
+        """What has no effect fails nothing, and no record or draft takes it away."""
+        if self.found is None or self.unreadable:
+            return False
+        return not any(count for severity, count in self.found.items() if severity != "inert")
 
     @property
     def message(self) -> Phrase:

@@ -21,9 +21,9 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
+from patcher.analysis.meaning.moves import moved_in
 from patcher.analysis.symbols import Symbols
 from patcher.check.history import Bisection
-from patcher.check.rules.imports import moved_in
 from patcher.check.targets import release_folder
 from patcher.diagnose.asking_code import asked_symbol, field_of_configuration, folder_of, lacks_field, still_asks
 from patcher.diagnose.diagnosis import Direction

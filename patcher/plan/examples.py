@@ -129,6 +129,9 @@ def _lines(code: Source, statement: cst.CSTNode, indent: str) -> list[str]:
     own = lines[0][: len(lines[0]) - len(lines[0].lstrip())]
     if all(not line.strip() or line.startswith(own) for line in lines):
         lines = [indent + line[len(own) :] if line.strip() else "" for line in lines]
+    # An `elif` alone is no statement: its test stands in an `if` of its own.
+    if isinstance(statement, cst.If) and lines[0].startswith(f"{indent}elif"):
+        lines[0] = f"{indent}{lines[0][len(indent) + 2 :]}"
     return [*lines, *([f"{indent}{_STEP}pass"] if header else [])]
 
 

@@ -106,6 +106,14 @@ def test_programs_get_it_too(ask: Ask) -> None:
     assert (applied.code, applied.json["untried"]) == (1, told)
 
 
+def test_what_has_no_effect_is_told_and_fails_nothing(ask: Ask) -> None:
+    text = "import os\nimport vllm\n\nos.environ['VLLM_NEVER_READ'] = '1'\n\ndef main(): ...\n"
+    status = ask("status", verl="0.2.0.dev", vllm="0.20.2", text=text)
+    verified = ask("verify", verl="0.2.0.dev", vllm="0.20.2", text=text)
+    assert "1 without effect" in status.out
+    assert (status.code, verified.code) == (0, 0)
+
+
 def test_where_check_finds_nothing_there_is_nothing_to_do(ask: Ask) -> None:
     status = ask("status", verl="0.2.0.dev", vllm="0.20.2", text=FINE)
     assert (status.code, "they leave: nothing" in status.out) == (0, True)

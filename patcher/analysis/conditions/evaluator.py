@@ -31,6 +31,7 @@ from patcher.analysis.conditions.terms import (
     Term,
     Unknown,
     is_caught,
+    is_misordered,
     is_small,
     package_of,
     truth,
@@ -312,6 +313,9 @@ class Evaluator(NameResolver):
             answer = COMPARISONS[operator](one, other)
             if answer is None and self.job is not None:
                 answer = self.job.compared(left, operator, right)
+            # `"0.20.2" <= "0.6.3"` takes one branch as it is, and the other once somebody has repaired it.
+            if answer is not None and package_of((one, other)) and is_misordered(one, operator, other):
+                answer = None
             if answer is False:
                 return Known(False)
             sure = sure and answer is True

@@ -104,7 +104,7 @@ OFF_WORDS = frozenset(
         *("trtllm", "veomni", "torchtitan", "automodel", "mindspeed"),
         # other kinds of model and data
         *("image", "images", "video", "videos", "audio", "audios", "multimodal", "mm", "processor", "vl", "vision"),
-        *("glm4v", "moe", "experts", "mtp", "eagle", "speculative", "deepseek"),
+        *("glm4v", "moe", "experts", "mtp", "eagle", "speculative", "deepseek", "deepseekv2"),
         # other ways to run
         *("headless", "standalone", "colocated", "disaggregation", "disaggregated", "teacher", "distillation"),
         *("profile", "profiler", "profiling", "nsys", "nvtx", "prometheus", "mooncake", "nixl", "kimi"),
@@ -153,8 +153,10 @@ FIXED_NAMES: Mapping[str, Term] = {
 }
 """What these dotted names come to, called or not. `os.environ` has nothing that switches a feature on."""
 
+_MODE = "actor_rollout_ref.rollout.mode"
+
 OVERRIDES: Mapping[str, object] = {
-    "actor_rollout_ref.rollout.mode": "async",
+    _MODE: "async",
     "actor_rollout_ref.actor.use_kl_loss": True,
     "critic.enable": False,
     "algorithm.adv_estimator": "grpo",
@@ -170,15 +172,24 @@ class Job:
     """What is known of a plain job, given its configuration's values by dotted key, what rolls out and what trains."""
 
     def __init__(
-        self, values: Mapping[str, object], fields: Mapping[str, object], backends: Backends = JOBS[USUAL_JOB]
+        self,
+        values: Mapping[str, object],
+        fields: Mapping[str, object],
+        backends: Backends = JOBS[USUAL_JOB],
+        *,
+        synchronous: bool = False,
     ) -> None:
+        """`synchronous`: the tree cannot roll out in any other way."""
         engine, trainer = backends.engine, backends.trainer
-        self.entries = (*ENTRIES, *TRAINERS[trainer], *ENGINES[engine])
+        entries = (*ENTRIES, *TRAINERS[trainer], *ENGINES[engine])
+        self.entries = tuple(one for one in entries if not synchronous or "async" not in ".".join(one).lower())
         others = (words for name, words in TRAINER_WORDS.items() if name != trainer)
         self._off_words = OFF_WORDS.union(ENGINES.keys() - {engine}, TRAINER_OFF_WORDS[trainer], *others)
         self._known_off: dict[str, bool] = {}
         chosen = {"actor_rollout_ref.rollout.name": engine, "actor_rollout_ref.actor.strategy": trainer}
         self._values = {**values, **OVERRIDES, **chosen}
+        if synchronous:
+            self._values[_MODE] = "sync"
         self.fixed = dict(FIXED)
         """What goes by a name, wherever it is."""
         # `if self.bridge is not None:` in the code of Megatron, which makes one where this is set.
@@ -318,6 +329,12 @@ def defaults_of(project: Project, trainer: str) -> dict[str, object]:
     for key, value in found.items():
         found[key] = _followed(value, found)
     return {key: value for key, value in found.items() if not _is_computed(value)}
+
+
+def is_synchronous(project: Project, values: Mapping[str, object], trainer: str) -> bool:
+    """Whether the tree rolls out synchronously by default and has no worker that could do it otherwise."""
+    workers = project.content(project.renamed(f"verl/workers/{trainer}_workers.py"))
+    return values.get(_MODE) == "sync" and workers is not None and b"class Async" not in workers
 
 
 def _values(config: Mapping[str, object], above: str) -> Iterator[tuple[str, object]]:

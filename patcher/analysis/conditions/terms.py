@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -242,6 +243,41 @@ COMPARISONS: Mapping[str, Callable[[Term, Term], bool | None]] = {
     "in": _in,
     "not in": _negated(_in),
 }
+
+
+_VERSION = re.compile(r"\d+(\.\d+)+\w*")
+
+
+def is_version_text(term: Term) -> bool:
+    """Whether it is the text of a version, or its parts as texts."""
+    match term:
+        case Known(value=str() as text):
+            return bool(_VERSION.fullmatch(text))
+        case Known(value=tuple() as parts):
+            return len(parts) > 1 and all(isinstance(part, str) and part[:1].isdigit() for part in parts)
+        case _:
+            return False
+
+
+def is_misordered(one: Term, operator: str, other: Term) -> bool:
+    """Whether two texts of versions come in another order than the versions do: `"0.20.2" <= "0.6.3"` is true."""
+    if not is_version_text(one) or not is_version_text(other):
+        return False
+    compare = COMPARISONS[operator]
+    as_text, as_versions = compare(one, other), compare(_version(one), _version(other))
+    return as_text is not None and as_versions is not None and as_text is not as_versions
+
+
+def _version(term: Term) -> Term:
+    from packaging.version import InvalidVersion, Version
+
+    if isinstance(term, Known):
+        text = ".".join(term.value) if isinstance(term.value, tuple) else str(term.value)
+        try:
+            return Known(Version(text))
+        except InvalidVersion:
+            pass
+    return UNKNOWN
 
 
 def _arithmetic(compute: Callable[[object, object], object]) -> Callable[[Known, Known], Term]:

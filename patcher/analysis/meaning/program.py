@@ -32,6 +32,7 @@ from patcher.analysis.meaning.meanings import (
     without_absent,
 )
 from patcher.analysis.meaning.members import ancestry, lookup
+from patcher.analysis.meaning.moves import moved_symbol
 from patcher.analysis.project import Project
 from patcher.analysis.symbols import Absent, Class, External, Module, Resolution, Symbols, Unknown, Variable
 from patcher.analysis.target import Target
@@ -222,8 +223,11 @@ _UNTOLD = Unknown("not followed")
 def evaluate(program: Program, value: Value) -> Meanings:
     """What the value can be."""
     match value:
-        case Named(dotted=dotted):
-            return named(program, dotted)
+        case Named(dotted=dotted, on_trial=on_trial):
+            found = named(program, dotted)
+            # What the job uses of it fails as well, once the import is repaired.
+            to = "" if on_trial else moved(program, dotted, found)
+            return named(program, to) if to else found
         case Member(of=of, name=name):
             return union(*(lookup(program, one, name) for one in program.evaluate(of)))
         case Result(of=of):
@@ -264,6 +268,13 @@ def named(program: Program, dotted: str) -> Meanings:
     for name in parts[length:]:
         found = union(*(lookup(program, one, name) for one in found))
     return found
+
+
+def moved(program: Program, dotted: str, found: Meanings) -> str:
+    """Where an import that fails (`found`: nothing of a package) would find the name now; "" if that is not clear."""
+    module, _, name = dotted.rpartition(".")
+    gone = bool(found) and all(isinstance(one, Absent) for one in found)
+    return moved_symbol(program, module, name) if gone and module and not program.owns(module) else ""
 
 
 def _annotated(program: Program, one: Meaning) -> Meanings:

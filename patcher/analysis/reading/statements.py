@@ -45,7 +45,8 @@ def _import_from(walk: Walk, node: ast.ImportFrom) -> None:
             walk.stars.append(module)
         else:
             walk.line = alias.lineno
-            walk.bind(alias.asname or alias.name, Named(f"{module}.{alias.name}"))
+            on_trial = bool(walk.conditions or walk.caught)
+            walk.bind(alias.asname or alias.name, Named(f"{module}.{alias.name}", on_trial))
 
 
 def import_named(walk: Walk, node: ast.Call, values: dict[int, Value]) -> Value | None:

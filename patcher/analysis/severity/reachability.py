@@ -13,7 +13,16 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from patcher.analysis.conditions.evaluator import Evaluator
-from patcher.analysis.conditions.job import DISPATCH, JOBS, METHODS, NOT_CHOSEN, Job, defaults_of, fields_of
+from patcher.analysis.conditions.job import (
+    DISPATCH,
+    JOBS,
+    METHODS,
+    NOT_CHOSEN,
+    Job,
+    defaults_of,
+    fields_of,
+    is_synchronous,
+)
 from patcher.analysis.conditions.names import EvalContext, Summaries, summaries_of
 from patcher.analysis.conditions.target_queries import TargetQueries
 from patcher.analysis.project import Entry, Project
@@ -413,7 +422,8 @@ def job_of(project: Project, name: str) -> Job:
     """One of the plain jobs (`JOBS`), with the tree's own defaults."""
 
     def made() -> Job:
-        values = defaults_of(project, JOBS[name].trainer)
-        return Job(values, fields_of(project), JOBS[name])
+        trainer = JOBS[name].trainer
+        values = defaults_of(project, trainer)
+        return Job(values, fields_of(project), JOBS[name], synchronous=is_synchronous(project, values, trainer))
 
     return project.answers.once(("plain job", name), made)

@@ -8,7 +8,16 @@ from collections.abc import Iterable, Iterator
 from patcher.analysis.conditions.evaluator import Evaluator
 from patcher.analysis.conditions.names import EvalContext
 from patcher.analysis.conditions.target_queries import TargetQueries
-from patcher.analysis.conditions.terms import COMPARISONS, UNKNOWN, Known, Raised, Term, Unknown
+from patcher.analysis.conditions.terms import (
+    COMPARISONS,
+    UNKNOWN,
+    Known,
+    Raised,
+    Term,
+    Unknown,
+    is_misordered,
+    is_version_text,
+)
 from patcher.analysis.expressions import Expression
 from patcher.analysis.findings import Finding
 from patcher.analysis.meaning import Program
@@ -16,7 +25,6 @@ from patcher.analysis.severity.guards import guards_of
 from patcher.analysis.summary import Assigned, Block, Body, FileSummary, Ordering
 from patcher.i18n import phrase
 
-_VERSION = re.compile(r"\d+(\.\d+)+\w*")
 _ORDER = re.compile(rb"[<>]")
 
 
@@ -77,28 +85,23 @@ def _finding(
             local[name] = anywhere.term(body.defaults[name], EvalContext(summary))
     context = EvalContext(summary, body.qualname, local)
     left, right = _side(test.left, context, anywhere), _side(test.rights[0], context, anywhere)
-    texts = [side for side in (left, right) if _is_text(side)]
+    texts = [side for side in (left, right) if is_version_text(side)]
     packages = {side.package for side in texts if isinstance(side, Known) and side.package}
     # One side parsed (`Version(a) > "0.9"`) raises at once, which nobody overlooks.
     if len(texts) != 2 or (packages and packages.isdisjoint(program.target.against)):
         return None
     package = packages.pop() if packages else ""
     guards = guards_of(program, package)
-    as_text = as_versions = None
     here = EvalContext(summary, body.qualname)
     # For the plain job on this target: does the order of the texts differ from that of the versions?
     one, other = _side(test.left, here, guards.plain), _side(test.rights[0], here, guards.plain)
-    if _is_text(one) and _is_text(other):
-        compare = COMPARISONS[test.operators[0]]
-        as_text, as_versions = compare(one, other), compare(_version(one), _version(other))
-    wrong = as_text is not None and as_versions is not None and as_text is not as_versions
+    wrong = is_misordered(one, test.operators[0], other)
     reached = guards.runs_plainly((summary.file, body.qualname))
     # `if config.mtp.enable: if sglang.__version__ < "0.5.6":`
     reached = reached and guards.plain.runs((*body.conditions, *block.conditions), here) is not False
     if wrong:
-        detail = phrase(
-            "{test} compares versions as text: here it is {result}", test=ordering.text, result=str(as_text)
-        )
+        result = str(COMPARISONS[test.operators[0]](one, other))
+        detail = phrase("{test} compares versions as text: here it is {result}", test=ordering.text, result=result)
     else:
         detail = phrase("{test} compares versions as text", test=ordering.text)
     return Finding(
@@ -118,26 +121,3 @@ def _side(of: Expression, context: EvalContext, evaluator: Evaluator) -> Term:
         return evaluator.term(of, context)
     except Raised:
         return UNKNOWN
-
-
-def _is_text(term: Term) -> bool:
-    """Whether it is the text of a version, or its parts as texts."""
-    match term:
-        case Known(value=str() as text):
-            return bool(_VERSION.fullmatch(text))
-        case Known(value=tuple() as parts):
-            return len(parts) > 1 and all(isinstance(part, str) and part[:1].isdigit() for part in parts)
-        case _:
-            return False
-
-
-def _version(term: Term) -> Term:
-    from packaging.version import InvalidVersion, Version
-
-    if isinstance(term, Known):
-        text = ".".join(term.value) if isinstance(term.value, tuple) else str(term.value)
-        try:
-            return Known(Version(text))
-        except InvalidVersion:
-            pass
-    return UNKNOWN

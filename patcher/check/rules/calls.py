@@ -13,6 +13,7 @@ from patcher.analysis.findings import Broken, Fine, Problem, Undecided, Unrelate
 from patcher.analysis.meaning import Class, Function, InstanceOf, Meaning, Method, Program, TypeOf
 from patcher.analysis.meaning.callables import NotOurs, Takes, takes
 from patcher.analysis.meaning.members import may_have
+from patcher.analysis.meaning.program import moved, named
 from patcher.analysis.symbols import Parameter, Signature, Unknown
 from patcher.analysis.uses import CallOf, Keyword, Member, Named, Shape, Use, Value
 from patcher.check.rules.members import present_on_target, tree_subclass_has
@@ -184,7 +185,7 @@ def _as_written(value: Value, one: Meaning, program: Program) -> str:
         return ""
     match value:
         case Named(dotted=name) if not program.owns(name):
-            return name
+            return moved(program, name, named(program, name)) or name
         case Member(of=of, name=name):
             match of:
                 case Named(dotted=module) if not program.owns(module):

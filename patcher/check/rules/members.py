@@ -7,7 +7,9 @@ no false positive.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
+from patcher.analysis.conditions.names import summaries_of
 from patcher.analysis.expressions import Call, Constant, Name, below
 from patcher.analysis.findings import Broken, Fine, Problem, Undecided, Unrelated, Verdict
 from patcher.analysis.meaning import (
@@ -24,7 +26,7 @@ from patcher.analysis.meaning import (
 from patcher.analysis.meaning.members import ancestry, dotted, lookup, may_have, registered
 from patcher.analysis.symbols import Absent, Class, Function, Module, Unknown, Variable, full_name
 from patcher.analysis.symbols.classes import external_has
-from patcher.analysis.uses import MemberOf, Use, When
+from patcher.analysis.uses import Element, Member, MemberOf, Named, Result, Use, Value, When
 from patcher.check.rules.imports import absent_from_module
 from patcher.i18n import phrase
 
@@ -77,7 +79,7 @@ def judge_member(use: Use, need: MemberOf, program: Program, baseline: Program |
     others = [_builtin_has(one, need.name) for one in values if one not in asked]
     if absent and not unsure and True in others:
         return Fine(f"{symbol_of(absent[0][0])}.{need.name}")
-    if absent and not unsure and None not in others:
+    if absent and not unsure and None not in others and not _is_filled_by_tree(use.file, need.of, program):
         return Broken((_problem(use, need.name, *absent[0], program, baseline),))
     if unsure and _is_behind_hasattr(use, need.name):
         return Fine(unsure[0].symbol)
@@ -88,6 +90,45 @@ def judge_member(use: Use, need: MemberOf, program: Program, baseline: Program |
         return Undecided(unsure[0].symbol, unsure[0].reason)
     one, _ = absent[0]
     return Undecided(f"{symbol_of(one)}.{need.name}", "not all of the values that may be meant are known")
+
+
+_REPLACED = re.compile(rb"^[ \t]*(\w+)\.\w+ = (\w+)[ \t]*$", re.MULTILINE)
+
+
+def _is_filled_by_tree(file: str, value: Value, program: Program) -> bool:
+    """Whether a function of the file that takes the place of a package's method has to do with what the value is read
+    from, so that the package's annotations tell nothing of it.
+
+    Processor.update = _update    # which fills `self.logprobs` in a way of its own
+    """
+    project = program.project
+    facts, summary = project.facts(file), summaries_of(project).file(file)
+    replaced = _REPLACED.findall(project.content(file) or b"") if facts is not None and summary is not None else ()
+    if not replaced or facts is None or summary is None:
+        return False
+    names = {b".%b" % name.encode() for name in _members(value)}
+    lines = (project.content(file) or b"").splitlines()
+    for owner, function in replaced:
+        bounds = facts.bindings.get(owner.decode(), ())
+        body = summary.bodies.get(function.decode())
+        if body is None or not any(_is_of_package(bound.value, program) for bound in bounds):
+            continue
+        text = b"\n".join(lines[body.first - 1 : body.last])
+        if any(re.search(re.escape(name) + rb"\b", text) for name in names):
+            return True
+    return False
+
+
+def _members(value: Value) -> Iterator[str]:
+    """The attributes that a value is read from: `x.outputs[0].logprobs` gives logprobs and outputs."""
+    while isinstance(value, Member | Element | Result):
+        if isinstance(value, Member):
+            yield value.name
+        value = value.of
+
+
+def _is_of_package(value: Value, program: Program) -> bool:
+    return isinstance(value, Named) and value.dotted.partition(".")[0] in program.names
 
 
 def _named_by_its_package(program: Program, module: Module, name: str) -> bool:

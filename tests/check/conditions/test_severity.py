@@ -206,3 +206,33 @@ def test_a_method_that_is_called_by_its_name_as_text_is_on_the_path(tmp_path: Pa
     ARGS = {"worker_extension_cls": "verl.workers.rollout.vllm_rollout.vllm_async_server.Extension"}
     """
     assert severities(tmp_path, text) == {7: "break", 10: "optional"}
+
+
+def test_a_tree_that_cannot_roll_out_asynchronously_is_judged_by_how_it_does(tmp_path: Path) -> None:
+    files = {
+        "verl/trainer/main_ppo.py": "from verl.workers.fsdp_workers import OwnWorker\n\ndef main():\n    OwnWorker()\n",
+        "verl/trainer/config/ppo_trainer.yaml": "actor_rollout_ref:\n  rollout:\n    mode: sync\n    name: vllm\n",
+        "verl/workers/fsdp_workers.py": """\
+            class OwnWorker:
+                def __init__(self, config):
+                    if config.rollout.mode == "sync":
+                        from vllm import Gone
+                    else:
+                        raise NotImplementedError
+            """,
+        SERVER: "from vllm.gone import X\n",
+        "vllm/__init__.py": "",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(textwrap.dedent(text))
+    for folder in ("verl", *(f"verl/{name}" for name in ("trainer", "workers", "workers/rollout"))):
+        (tmp_path / folder / "__init__.py").touch()
+    (tmp_path / SERVER).parent.joinpath("__init__.py").touch()
+    target = Target({"vllm": "0.20.2"}, {"vllm": Symbols(tmp_path / "vllm")}, {"vllm": "0.20.2"})
+    told = {one.symbol: one.severity for one in check_pair(Project(tmp_path), target, verl="0.4.0").findings}
+    assert told == {"vllm.Gone": "break", "vllm.gone.X": "optional"}
+    worker = tmp_path / "verl/workers/fsdp_workers.py"
+    worker.write_text(worker.read_text() + "\n\nclass AsyncActorRolloutRefWorker(OwnWorker): ...\n")
+    told = {one.symbol: one.severity for one in check_pair(Project(tmp_path), target, verl="0.4.0").findings}
+    assert told == {"vllm.Gone": "optional", "vllm.gone.X": "break"}

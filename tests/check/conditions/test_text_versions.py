@@ -72,3 +72,13 @@ def test_a_helper_that_compares_texts(tmp_path: Path) -> None:
 )
 def test_a_proper_comparison_is_not_told(tmp_path: Path, test: str) -> None:
     assert not found(tmp_path, f"import vllm, megatron\nfrom packaging import version\nFLAG = {test}\n")
+
+
+def test_both_branches_of_a_wrong_comparison_are_told(tmp_path: Path) -> None:
+    # As texts, 0.20.2 is older than 0.6.3; once that is repaired, the other branch runs and fails.
+    text = "from importlib.metadata import version\n\nif version('vllm') <= '0.6.3':\n    from vllm import Old\n"
+    found(tmp_path, text + "else:\n    from vllm.worker import New\n")
+    target = Target({"vllm": "0.20.2"}, {"vllm": Symbols(tmp_path / "vllm")}, {"vllm": "0.20.2"})
+    report = check_pair(Project(tmp_path), target, verl="0.2.0")
+    broken = {finding.symbol for finding in report.findings if finding.severity == "break"}
+    assert {"vllm.Old", "vllm.worker.New", "vllm.__version__"} <= broken

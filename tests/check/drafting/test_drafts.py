@@ -386,3 +386,28 @@ def test_versions_that_are_compared_as_text_are_compared_as_versions(tmp_path: P
     assert "import packaging.version\n" in text
     assert "if packaging.version.Version(found) <= packaging.version.Version('0.6.3'):" in text
     assert [finding.kind for finding in found[0].repairs] == ["version-compared-as-text"]
+
+
+def test_a_comparison_in_an_elif_is_repaired_too(tmp_path: Path) -> None:
+    tree = {
+        "a.py": """\
+            from importlib.metadata import version
+
+            found = version("vllm")
+            if found == "0.6.3+cu124":
+                MODE = "older"
+            elif found <= "0.6.3":
+                MODE = "old"
+            """
+    }
+    (draft,) = drafts(tmp_path, {"vllm/a.py": ""}, {"vllm/a.py": ""}, tree)
+    assert 'elif packaging.version.Version(found) <= packaging.version.Version("0.6.3"):' in applied(
+        draft, tree, "a.py"
+    )
+
+
+def test_an_import_is_repaired_though_something_behind_it_breaks_too(tmp_path: Path) -> None:
+    tree = {"a.py": "from vllm.lora.models import LoraModel\n\n\ndef load():\n    return LoraModel(1, extra=2)\n"}
+    old = {"vllm/lora/models.py": "class LoraModel:\n    def __init__(self, x, extra=None): ...\n"}
+    new = {"vllm/lora/model.py": "class LoraModel:\n    def __init__(self, x): ...\n"}
+    assert [draft.id for draft in drafts(tmp_path, old, new, tree)] == ["draft-vllm-lora-models-moved"]

@@ -14,6 +14,72 @@ BASE = "class Base:\n    def run(self, x, *, fast=False): ...\n    def again(sel
 
 CASES = [
     (
+        "what the tree's own method puts in an attribute, in the place of the package's, is not known",
+        """
+        from pkg.a import Output, Processor
+        def _update(self, tensors):
+            self.rows.append(tensors)
+        Processor.update = _update
+        def use(one: Output):
+            one.rows[0].own
+            one.kept[0].gone
+        """,
+        {
+            "a.py": """
+            class Flat:
+                def __init__(self): self.real = 1
+            class Output:
+                rows: list[Flat]
+                kept: list[Flat]
+            class Processor:
+                def __init__(self): self.rows = []
+                def update(self, tensors): ...
+            """
+        },
+        {("attribute-removed", "pkg.a.Flat.gone")},
+    ),
+    (
+        "what is done with a class that has moved is judged where it is now",
+        """
+        from pkg.worker.wrapper_base import WorkerWrapper
+        class Server:
+            def __init__(self):
+                self.inner: WorkerWrapper = WorkerWrapper(config=1)
+            def run(self):
+                self.inner.kept()
+                self.inner.gone()
+        """,
+        {
+            "one/worker/wrapper_base.py": """
+            class WorkerWrapper:
+                def __init__(self, rank=0): ...
+                def kept(self): ...
+            """
+        },
+        {
+            ("module-moved", "pkg.worker.wrapper_base.WorkerWrapper"),
+            ("argument-removed", "pkg.one.worker.wrapper_base.WorkerWrapper(config)"),
+            ("attribute-removed", "pkg.one.worker.wrapper_base.WorkerWrapper.gone"),
+        },
+    ),
+    (
+        "an import that the tree reckons to fail tells nothing of what is done with the name",
+        """
+        try:
+            from pkg.worker.wrapper_base import WorkerWrapper
+        except ImportError:
+            WorkerWrapper = None
+        if WorkerWrapper:
+            WorkerWrapper(config=1)
+        def later(old):
+            if old:
+                from pkg.worker.wrapper_base import WorkerWrapper as Other
+                Other(config=1)
+        """,
+        {"one/worker/wrapper_base.py": "class WorkerWrapper:\n    def __init__(self, rank=0): ...\n"},
+        {("module-moved", "pkg.worker.wrapper_base.WorkerWrapper")},
+    ),
+    (
         "a name served on demand is there",
         "from pkg import late, never",
         {"__init__.py": "def __getattr__(name):\n    if name == 'late': return 1\n    raise AttributeError(name)\n"},
