@@ -8,7 +8,6 @@ The known forms of messages are those of Python, importlib, torch, NCCL, hydra a
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -149,11 +148,14 @@ def is_of_two_releases(parts: MessageParts) -> bool:
     return parts.matter == "missing-name" or (parts.matter == "missing-module" and "." in parts.symbol)
 
 
-_NAME = r"[A-Za-z_]\w*"
-_DOTTED = rf"{_NAME}(?:\.{_NAME})*"
-_CALL = rf"(?P<symbol>(?:{_NAME}\.)*(?:<locals>\.)?(?:<lambda>|{_NAME}))\(\)"
-_ITS_NAME = rf"'(?P<names>{_NAME})'"
-_MODULE, _LAST = rf"'(?P<module>{_DOTTED})'", rf"'(?P<last>{_NAME})'"
+UNREADABLE_CODE = (SyntaxError, ValueError, RecursionError, MemoryError)
+"""What `ast` raises for a line of code that is no whole statement, or that is nested too deeply."""
+
+NAME = r"[A-Za-z_]\w*"
+DOTTED = rf"{NAME}(?:\.{NAME})*"
+_CALL = rf"(?P<symbol>(?:{NAME}\.)*(?:<locals>\.)?(?:<lambda>|{NAME}))\(\)"
+_ITS_NAME = rf"'(?P<names>{NAME})'"
+_MODULE, _LAST = rf"'(?P<module>{DOTTED})'", rf"'(?P<last>{NAME})'"
 _WANTED = r"(?P<wanted>[<>=!~]=?\s*[\w.*+!-]+(?:\s*,\s*[<>=!~]=?\s*[\w.*+!-]+)*)"
 _FOUND = r"(?P<found>\d[\w.+!-]*\w|\d)"
 _PROJECT = r"(?P<names>[\w.-]+?)"
@@ -169,9 +171,9 @@ _SHAPES: tuple[tuple[Matter, str], ...] = (
         "missing-name",
         rf"cannot import name {_LAST} from (?:partially initialized module )?{_MODULE}(?: \((?P<file>/[^)]*)\))?",
     ),
-    ("missing-module", rf"No module named '(?P<symbol>{_DOTTED})'"),
-    ("missing-module", rf"packages that were not found in your environment: (?P<symbol>{_NAME})"),
-    ("missing-name", rf"Error (?:locating target|loading) '(?P<symbol>{_DOTTED})'"),
+    ("missing-module", rf"No module named '(?P<symbol>{DOTTED})'"),
+    ("missing-module", rf"packages that were not found in your environment: (?P<symbol>{NAME})"),
+    ("missing-name", rf"Error (?:locating target|loading) '(?P<symbol>{DOTTED})'"),
     ("missing-name", rf"module {_MODULE} has no attribute {_LAST}"),
     ("none", r"'NoneType' object (?:has no attribute '(?P<names>\w+)'|is not \w+)|cannot unpack non-iterable NoneType"),
     ("none", r"(?:object|argument) of type 'NoneType' (?:has no len\(\)|is not iterable)"),
@@ -180,9 +182,9 @@ _SHAPES: tuple[tuple[Matter, str], ...] = (
         r"(?P<symbol>[A-Za-z_]\w*::\w+)\(\) expected at most (?P<wanted>\d+) argument\(s\) "
         r"but received (?P<found>\d+) argument\(s\)",
     ),
-    ("missing-attribute", rf"'(?P<symbol>{_DOTTED})'(?: object)? has no attribute {_ITS_NAME}"),
-    ("missing-attribute", rf"AttributeError: (?P<symbol>{_DOTTED}) has no attribute (?P<names>{_NAME})"),
-    ("missing-attribute", rf"<\w+ '?(?P<symbol>{_DOTTED})'?[^<>]*> does not have the attribute {_ITS_NAME}"),
+    ("missing-attribute", rf"'(?P<symbol>{DOTTED})'(?: object)? has no attribute {_ITS_NAME}"),
+    ("missing-attribute", rf"AttributeError: (?P<symbol>{DOTTED}) has no attribute (?P<names>{NAME})"),
+    ("missing-attribute", rf"<\w+ '?(?P<symbol>{DOTTED})'?[^<>]*> does not have the attribute {_ITS_NAME}"),
     ("argument-twice", rf"{_CALL} got multiple values for (?:keyword )?argument {_ITS_NAME}"),
     ("unexpected-argument", rf"{_CALL} got (?:an unexpected|some positional-only).*? {_ITS_NAME}"),
     ("unexpected-argument", rf"Unexpected keyword argument {_ITS_NAME}"),
@@ -407,7 +409,7 @@ def _refused(lines: Sequence[str]) -> list[tuple[str, str]]:
     return found
 
 
-_NEAR = re.compile(rf"Did you mean: '(?P<name>{_NAME})'")
+_NEAR = re.compile(rf"Did you mean: '(?P<name>{NAME})'")
 _RUNS = re.compile(r"(?P<rank>\d+) .*OpType=(?P<operation>\w+)(?:, ?TensorShape=\[(?P<shape>[^]]*)\])?")
 
 
@@ -418,100 +420,3 @@ def _collective(text: str) -> str:
         return text
     shape = f" [{found['shape']}]" if found["shape"] is not None else ""
     return f"rank {found['rank']}: {found['operation']}{shape}"
-
-
-_CUT = re.compile(rf"(?:No module named|cannot import name) '(?P<cut>{_NAME}(?:\.{_NAME})*\.?)(?:\.\.\.|…)?$")
-
-
-UNREADABLE_CODE = (SyntaxError, ValueError, RecursionError, MemoryError)
-"""What `ast` raises for a line of code that is no whole statement, or that is nested too deeply."""
-
-
-def parse_cut_import(line: str, code: str) -> MessageParts | None:
-    """Parse a message that is cut off within a name, as logs and titles often are; the line of code completes the name:
-
-      from triton.ops.matmul_perf_model import early_config_prune
-    ModuleNotFoundError: No module named 'triton.o              ▶ triton.ops
-    """
-    found = _CUT.search(line.rstrip())
-    imported = _imports(code) if found is not None else None
-    if found is None or imported is None:
-        return None
-    cut, (module, names) = found["cut"], imported
-    if "No module" in found[0]:
-        if not module.startswith(cut):
-            return None
-        end = module.find(".", len(cut))
-        return MessageParts("missing-module", module[:end] if end >= 0 else module)
-    whole = [name for name in names if name.startswith(cut)]
-    name = whole[0] if len(whole) == 1 else cut
-    return MessageParts("missing-name", f"{module}.{name}", cut=len(whole) != 1)
-
-
-_CUT_MODULE = re.compile(rf"cannot import name '(?P<name>{_NAME})' from '(?P<cut>{_DOTTED}\.?)(?:\.\.\.|…)?$")
-_CUT_ATTRIBUTE = re.compile(
-    rf"'(?P<kind>{_DOTTED})' object has no attribute '(?P<cut>{_NAME})(?:\.\.\.|…)?$"
-    rf"|module '(?P<module>{_DOTTED})' has no attribute '(?P<of>{_NAME})(?:\.\.\.|…)?$"
-)
-
-
-def parse_cut_name(line: str, codes: Sequence[str]) -> MessageParts | None:
-    """Parse a message that is cut off within the module of an import, or within the name of an attribute. The lines of
-    code, innermost last, complete it; of the name of an attribute the code has to show only one that begins so."""
-    line = line.rstrip()
-    if (found := _CUT_MODULE.search(line)) is not None:
-        for code in reversed(codes):
-            imported = _imports(code)
-            if imported is not None and imported[0].startswith(found["cut"]) and found["name"] in imported[1]:
-                return MessageParts("missing-name", f"{imported[0]}.{found['name']}")
-        return None
-    if (found := _CUT_ATTRIBUTE.search(line)) is None:
-        return None
-    cut = found["cut"] or found["of"]
-    for code in reversed(codes):
-        whole = set(re.findall(rf"\.({re.escape(cut)}\w*)", code))
-        if len(whole) == 1:
-            (name,) = whole
-            if found["module"]:
-                return MessageParts("missing-name", f"{found['module']}.{name}")
-            return MessageParts("missing-attribute", found["kind"], (name,))
-    return None
-
-
-def completed(line: str, parts: MessageParts) -> str:
-    """The line that is cut off within a name, with the whole name, as other people's logs have it."""
-    module, _, name = parts.symbol.rpartition(".")
-    whole = f"No module named '{parts.symbol}'"
-    if parts.matter == "missing-name":
-        whole = f"cannot import name '{name}' from '{module}'"
-    return _CUT.sub(lambda _: whole, line.rstrip())
-
-
-def _imports(code: str) -> tuple[str, list[str]] | None:
-    """The module of an import statement, and the names imported from it; no names where they follow on further
-    lines."""
-    try:
-        (node,) = ast.parse(re.sub(r"\($", "(_)", code.strip())).body
-    except UNREADABLE_CODE:
-        return None
-    match node:
-        case ast.ImportFrom(module=str(module), names=names, level=0):
-            return module, [one.name for one in names]
-        case ast.Import(names=[ast.alias(name=module)]):
-            return module, []
-    return None
-
-
-def parse_stopped(line: str, code: str) -> MessageParts | None:
-    """What a StopIteration is about: the argument of `next(…)`, which had no first element."""
-    if not re.fullmatch(r"StopIteration:?", line.strip()):
-        return None
-    try:
-        asked = [
-            ast.unparse(node.args[0])
-            for node in ast.walk(ast.parse(code))
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "next" and node.args
-        ]
-    except UNREADABLE_CODE:
-        return None
-    return MessageParts("empty", names=(asked[0],)) if len(asked) == 1 else None

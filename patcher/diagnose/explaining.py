@@ -17,19 +17,10 @@ from urllib.parse import quote_plus
 
 from patcher.diagnose.code_message import is_of_getter, object_in, parse_by_code, passes_on, with_class
 from patcher.diagnose.code_sentences import callee_of, code_sentence, configured_sentence, values_of
+from patcher.diagnose.cut_messages import completed, parse_cut_import, parse_cut_name, parse_stopped
 from patcher.diagnose.diagnosis import Explanation
 from patcher.diagnose.evidence import Call, LogLine, Raised
-from patcher.diagnose.exception_message import (
-    UNREADABLE_CODE,
-    Matter,
-    MessageParts,
-    completed,
-    parse_cut_import,
-    parse_cut_name,
-    parse_message,
-    parse_stopped,
-    wanted_type,
-)
+from patcher.diagnose.exception_message import UNREADABLE_CODE, Matter, MessageParts, parse_message, wanted_type
 from patcher.diagnose.failed_code import mapping_with, pointed_none
 from patcher.diagnose.frame import Frame, distribution, frame_of
 from patcher.diagnose.line_meaning import begins_anew

@@ -28,7 +28,6 @@ from patcher.diagnose.line_meaning import (
     printed_message,
     says_absent,
     task_failure,
-    versions_in,
     without_point,
 )
 from patcher.diagnose.log_stream import AROUND, Block, line_at
@@ -38,6 +37,7 @@ from patcher.diagnose.progress import RunProgress
 from patcher.diagnose.python_form import pytest_frames
 from patcher.diagnose.timed_pattern import TimedPattern
 from patcher.diagnose.tracebacks import FRAME, HEADER_PATTERN, Chain, follow_traceback, later_phase, lines_of
+from patcher.diagnose.version_lines import versions_in
 from patcher.logs.labels import strip_labels
 from patcher.logs.lines import strip_prefix
 from patcher.logs.milestones import Phase

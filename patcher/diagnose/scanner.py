@@ -18,7 +18,6 @@ from patcher.diagnose.line_meaning import (
     EXCEPTION_WORDS,
     INNER_WORDS,
     ORIGINS,
-    VERSION_WORDS,
 )
 from patcher.diagnose.log_accumulator import LogAccumulator, WaitPatterns
 from patcher.diagnose.log_stream import BLOCK_SIZE, Block, Utf8Stream, blocks
@@ -26,6 +25,7 @@ from patcher.diagnose.matched_line import MatchedLine, Sign, WordRole
 from patcher.diagnose.metrics import MetricTrends
 from patcher.diagnose.progress import ACTOR, CONFIG, COUNTED, OF_RUN, PROGRESS_WORDS, STEPS
 from patcher.diagnose.tracebacks import HEADER
+from patcher.diagnose.version_lines import VERSION_WORDS
 from patcher.i18n import Phrase, phrase
 from patcher.logs.milestones import FIRST_SEEN, LOOPS
 from patcher.records.symptoms import Symptom
