@@ -180,20 +180,23 @@ class Scanner:
         for word in INNER_WORDS:
             role(word).inner = True
             role(word).once = False
+
+        def telling(words: Iterable[str]) -> Iterator[WordRole]:
+            """Their roles. What only tells of which kind a log is, is looked for once, unless it is sought besides."""
+            for word in words:
+                fresh = word not in roles
+                one = role(word)
+                one.once = one.once or fresh
+                yield one
+
         for origin, words in ORIGINS.items():
-            for word in words:
-                fresh = word not in roles
-                role(word).origin = origin
-                role(word).once = role(word).once or fresh
+            for one in telling(words):
+                one.origin = origin
         for engine, words in ENGINES.items():
-            for word in words:
-                fresh = word not in roles
-                role(word).engine = engine
-                role(word).once = role(word).once or fresh
-        for word in OF_RUN:
-            fresh = word not in roles
-            role(word).of_run = True
-            role(word).once = role(word).once or fresh
+            for one in telling(words):
+                one.engine = engine
+        for one in telling(OF_RUN):
+            one.of_run = True
         for one in roles.values():
             one.brief = not one.signs and (one.step or one.progress)
         self.words = tuple(roles)
