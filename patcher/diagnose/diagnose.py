@@ -125,6 +125,10 @@ def look_up(session: Session, found: Diagnosis) -> Diagnosis:
         # If no release has the name, Python's `Did you mean` leads nowhere.
         guessed = parts.near and direction is not None and not direction.requirement
         explanation = replace(explanation, direction=direction, remedy="" if guessed else explanation.remedy)
+    if explanation.line and (explanation.direction is None or not explanation.direction.requirement):
+        from patcher.diagnose.failed_line import failed_line
+
+        explanation = replace(explanation, failed_line=failed_line(explanation, found.versions))
     explained = replace(root, explanation=explanation)
     return replace(found, findings=tuple(explained if one is root else one for one in found.findings))
 

@@ -75,6 +75,17 @@ class Direction:
 
 
 @dataclass(frozen=True, slots=True)
+class FailedLine:
+    """The line of a package's code that failed, and a newer release without it."""
+
+    distribution: str
+    release: str
+    """The installed release; "" where it is not known."""
+    changed_in: str
+    """The first release whose file no longer holds the line."""
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """What the failure itself says. It is made for a root cause that no specific record covers."""
 
@@ -88,7 +99,11 @@ class Explanation:
     """The innermost frame outside of installed packages, as `path:line`; "" where it is the same as `at`."""
     remedy: str = ""
     """The sentence of the message that says what to do."""
+    line: str = ""
+    """The line of code of `at`, where nothing that it called in its own package has failed instead."""
     direction: Direction | None = None
+    failed_line: FailedLine | None = None
+    """Where a newer release has another line in place of the one that failed."""
     caller: Frame | None = None
     """The innermost frame of another package that called what raised the exception; None where the sentence, or `own`,
     names it."""
@@ -236,6 +251,13 @@ def _explanation(one: Explanation) -> dict[str, Any]:
             "asker_requirement": direction.asker_requirement,
             "asker_refused_by": list(direction.against_asker),
             "unknown": str(direction.unknown),
+        },
+        "failed_line": None
+        if one.failed_line is None
+        else {
+            "package": one.failed_line.distribution,
+            "release": one.failed_line.release,
+            "changed_in": one.failed_line.changed_in,
         },
         "nearest": list(one.nearest),
         "search": one.search,

@@ -7,8 +7,7 @@ one. The sources are downloaded where they are not in the cache.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -23,7 +22,6 @@ from packaging.version import InvalidVersion, Version
 
 from patcher.analysis.meaning.moves import moved_in
 from patcher.analysis.symbols import Symbols
-from patcher.check.history import Bisection
 from patcher.check.targets import release_folder
 from patcher.diagnose.asking_code import asked_symbol, field_of_configuration, folder_of, lacks_field, still_asks
 from patcher.diagnose.diagnosis import Direction
@@ -31,6 +29,7 @@ from patcher.diagnose.exception_message import MessageParts
 from patcher.diagnose.frame import Frame, distribution, is_installed
 from patcher.diagnose.nearest_keys import came_for, keys_of
 from patcher.diagnose.parties import owner_of
+from patcher.diagnose.release_search import Has, final, first
 from patcher.errors import ReleaseError, UkyError, message_of
 from patcher.i18n import phrase
 from patcher.packages.chosen_interpreter import find_interpreter
@@ -42,17 +41,12 @@ if TYPE_CHECKING:
     from patcher.i18n import Phrase, Phrases
     from patcher.session.session import Session
 
-_MOST_LOOKS = 16
-"""Releases searched for one name. Halving a thousand releases takes ten; before that, up to six are searched backwards
-from the last one."""
 _OF_ONES_OWN = frozenset(
     ("common", "config", "data", "lib", "model", "models", "scripts", "src", "tests", "tools", "utils")
 )
 """Modules that people often have in their own trees. Packages of these names on PyPI have nothing to do with them."""
 _CHECKED_OUT = frozenset(("verl", "vllm", "sglang", "transformers", "megatron", "trl", "peft", "accelerate", "ray"))
 """Packages that people install from a checkout. Their files then lie outside of site-packages."""
-Has = Callable[[str], "bool | None"]
-"""Whether a release has the name; None where its sources do not tell, or cannot be had."""
 
 
 def direction_at(
@@ -106,7 +100,7 @@ def direction_of(parts: MessageParts, known: Mapping[str, str], *, moves: bool =
     if name in _OF_ONES_OWN and name not in known:
         return None
     try:
-        releases = _final(versions(name))
+        releases = final(versions(name))
     except ReleaseError as error:
         return Direction(name, parts.symbol, unknown=message_of(error)) if name in known else None
     version = known.get(name) or next(reversed(releases), None)
@@ -158,7 +152,7 @@ def direction_of_key(key: str, tree: str) -> tuple[Direction | None, tuple[str, 
         tree: the release of verl that the tree is of.
     """
     try:
-        releases = _final(versions("verl"))
+        releases = final(versions("verl"))
     except ReleaseError as error:
         return Direction("verl", key, unknown=message_of(error)), ()
 
@@ -205,10 +199,10 @@ def _direction(name: str, symbol: str, version: str, releases: Sequence[str], re
     at = Version(version)
     earlier = [one for one in releases if Version(one) < at]
     later = [one for one in releases if Version(one) > at]
-    removed = _first(earlier, version, lambda release: _not(has(release)))
+    removed = first(earlier, version, lambda release: _not(has(release)))
     if removed is not None:
         return Direction(name, symbol, removed_in=removed)
-    added = _first([version, *later[:-1]], later[-1], has) if later and has(later[-1]) else None
+    added = first([version, *later[:-1]], later[-1], has) if later and has(later[-1]) else None
     if added is not None:
         return Direction(name, symbol, added_in=added)
     return Direction(name, symbol, unknown=_between(name, symbol, earlier, seen))
@@ -227,7 +221,7 @@ def _of_unknown_release(
     having = releases[: releases.index(found.removed_in)] if found is not None else releases
     if not having or not has(having[-1]):
         return found
-    added = _first(having[:-1], having[-1], has)
+    added = first(having[:-1], having[-1], has)
     if added is None:
         return found
     return replace(found, added_in=added) if found is not None else Direction(name, symbol, added_in=added)
@@ -273,7 +267,7 @@ def _asks_until(at: Frame, found: Direction, parts: MessageParts, known: Mapping
     if parts.matter == "missing-module":
         word = parts.symbol
     try:
-        releases = _final(versions(name))
+        releases = final(versions(name))
     except ReleaseError:
         return ""
     here = known.get(name, "0")
@@ -292,7 +286,7 @@ def _asks_until(at: Frame, found: Direction, parts: MessageParts, known: Mapping
     if name in known and asks_no_more(here.partition("+")[0]) is not False:
         return ""
     # If the installed release is unknown, the oldest one may never have asked.
-    return _first(later, later[-1], asks_no_more) or (later[0] if name in known else "")
+    return first(later, later[-1], asks_no_more) or (later[0] if name in known else "")
 
 
 def _source_of(session: Session, at: Frame, folders: Sequence[str], known: Mapping[str, str]) -> str:
@@ -304,7 +298,7 @@ def _source_of(session: Session, at: Frame, folders: Sequence[str], known: Mappi
     with suppress(ReleaseError):
         if at.installed and not any(place.is_file() for place in places):
             name = distribution(at.package)
-            version = known.get(name) or next(reversed(_final(versions(name))), "")
+            version = known.get(name) or next(reversed(final(versions(name))), "")
             package = folder_of(release_folder(name, version), at.package) if version else None
             places += [package.parent / at.path] if package is not None else []
     return next((place.read_text(encoding="utf-8", errors="replace") for place in places if place.is_file()), "")
@@ -370,39 +364,3 @@ def _installed_folders(session: Session) -> list[str]:
 
 def _not(value: bool | None) -> bool | None:
     return None if value is None else not value
-
-
-def _first(releases: Sequence[str], target: str, shows: Has) -> str | None:
-    """The first release that shows it, of the last series of such releases up to the target; None where all of them do.
-
-    Searched first are the first releases of each minor series (`1.2.0`), then those between two of them. That takes
-    fewer searches than halving some hundred releases, and does not miss a name that only some series had.
-    """
-
-    def look(release: str, wanted: AbstractSet[str]) -> AbstractSet[str] | None:
-        found = shows(release)
-        return None if found is None else wanted if found else frozenset()
-
-    def bisect(among: Sequence[str], end: str) -> str | None:
-        return Bisection(among, {"it"}, look, end, most=_MOST_LOOKS).run()["it"]
-
-    series = [one for one in releases if not Version(one).micro]
-    found = bisect(series, target)
-    if found is None or found not in releases:
-        return bisect(releases, target) if len(series) < len(releases) else found
-    before = series.index(found) if found in series else len(series)  # The target need not be the first of a series.
-    since = releases.index(series[before - 1]) if before else 0
-    return bisect(releases[since : releases.index(found)], found) or found
-
-
-def _final(releases: Sequence[str]) -> list[str]:
-    """The releases in order, without pre-releases and those whose version is no version of PEP 440."""
-    found = []
-    for one in releases:
-        try:
-            version = Version(one)
-        except InvalidVersion:
-            continue
-        if not version.is_prerelease:
-            found.append((version, one))
-    return [one for _, one in sorted(found)]

@@ -126,6 +126,7 @@ def explain(
         at,
         own.shown if own is not None and own != at else "",
         remedy,
+        line=_line(at, calls, unwritten=parts is not None and parts.matter == "unwritten"),
         caller=caller,
         calls=called,
         often=often,
@@ -179,6 +180,17 @@ def _asking_frame(texts: Sequence[str], frames: Sequence[Frame]) -> Frame | None
     if not asking:
         return None
     return _innermost(asking) or _innermost(frames) or frames[-1]
+
+
+def _line(at: Frame | None, calls: Sequence[Call], *, unwritten: bool) -> str:
+    """The line of code of a frame; "" where something that it called in its own package has failed.
+
+    `unwritten`: what it called is a method that only a base class has, so that the call is what failed."""
+    call = next((one for one in reversed(calls) if frame_of(one.frame) == at), None)
+    if at is None or call is None:
+        return ""
+    inside = call is not calls[-1] and party(frame_of(calls[-1].frame)) == party(at)
+    return call.code.strip().partition("\n")[0] if unwritten or not inside else ""
 
 
 def _own_frame(frames: Sequence[Frame]) -> Frame | None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from patcher.diagnose.diagnosis import Diagnosis, Direction, Explanation, Finding, Offer, Verdict
+from patcher.diagnose.diagnosis import Diagnosis, Direction, Explanation, FailedLine, Finding, Offer, Verdict
 from patcher.diagnose.evidence import LogLine
 from patcher.diagnose.known_issues import KnownIssue
 from patcher.i18n import Language, Phrase, Phrases, language, phrase, show
@@ -184,6 +184,8 @@ def _explained(one: Explanation, tongue: Language, columns: int) -> Iterator[str
                 yield from _item(phrase("but"), show(refused, tongue), tongue, columns)
     elif one.often is not None:
         yield from _item(phrase("often"), show(one.often, tongue), tongue, columns)
+    if one.failed_line is not None:
+        yield from _item(phrase("releases"), show(_of_line(one.failed_line), tongue), tongue, columns)
     if one.nearest:
         yield from _item(phrase("nearest"), ", ".join(one.nearest), tongue, columns)
     if one.remedy:
@@ -212,6 +214,14 @@ def _of_releases(one: Direction) -> Phrase | Phrases | str:
     if one.added_in:
         return phrase("{name} has {symbol} only since {version}", version=one.added_in, **fields)
     return one.unknown
+
+
+def _of_line(one: FailedLine) -> Phrase:
+    fields = {"name": one.distribution, "release": one.release, "version": one.changed_in}
+    if one.release:
+        return phrase("{name} {release} has the line that failed, {version} has another in its place", **fields)
+    text = "{name} has the line that failed no longer since {version}; which release ran is not known"
+    return phrase(text, **fields)
 
 
 def _where(place: LogLine) -> str:

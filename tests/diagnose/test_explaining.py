@@ -16,13 +16,14 @@ from patcher.data import shipped
 from patcher.diagnose import directions
 from patcher.diagnose.asking_code import asked_symbol, still_asks
 from patcher.diagnose.diagnosis import Diagnosis, Explanation
-from patcher.diagnose.directions import _direction, _first, refusals
+from patcher.diagnose.directions import _direction, refusals
 from patcher.diagnose.exception_message import MessageParts, parse_message
 from patcher.diagnose.fixes import FixContext
 from patcher.diagnose.frame import Frame
 from patcher.diagnose.known_issues import FILE, known_issues, normalised, read
 from patcher.diagnose.message_words import remedy_in
 from patcher.diagnose.nearest_keys import nearest_keys
+from patcher.diagnose.release_search import first
 from patcher.diagnose.scanner import Scanner
 from patcher.diagnose.verdict import diagnosis_of
 from patcher.errors import ReleaseError
@@ -766,7 +767,7 @@ def test_a_decorator_around_a_function_is_not_who_asks() -> None:
 
 
 def test_releases_that_begin_no_series_are_looked_at() -> None:
-    assert _first(["0.5.0", "0.5.1", "0.5.2"], "0.5.2", lambda release: release != "0.5.0") == "0.5.1"
+    assert first(["0.5.0", "0.5.1", "0.5.2"], "0.5.2", lambda release: release != "0.5.0") == "0.5.1"
 
 
 def test_a_log_that_begins_in_a_traceback_may_end_in_a_plain_exception() -> None:

@@ -1,0 +1,52 @@
+"""Search the releases of a package, oldest first, for the first one that shows something."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
+
+from packaging.version import InvalidVersion, Version
+
+from patcher.check.history import Bisection
+
+_MOST_LOOKS = 16
+"""Releases searched for one name. Halving a thousand releases takes ten; before that, up to six are searched backwards
+from the last one."""
+Has = Callable[[str], "bool | None"]
+"""Whether a release has something; None where its sources do not tell, or cannot be had."""
+
+
+def first(releases: Sequence[str], target: str, shows: Has) -> str | None:
+    """The first release that shows it, of the last series of such releases up to the target; None where all of them do.
+
+    Searched first are the first releases of each minor series (`1.2.0`), then those between two of them. That takes
+    fewer searches than halving some hundred releases, and does not miss a name that only some series had.
+    """
+
+    def look(release: str, wanted: AbstractSet[str]) -> AbstractSet[str] | None:
+        found = shows(release)
+        return None if found is None else wanted if found else frozenset()
+
+    def bisect(among: Sequence[str], end: str) -> str | None:
+        return Bisection(among, {"it"}, look, end, most=_MOST_LOOKS).run()["it"]
+
+    series = [one for one in releases if not Version(one).micro]
+    found = bisect(series, target)
+    if found is None or found not in releases:
+        return bisect(releases, target) if len(series) < len(releases) else found
+    before = series.index(found) if found in series else len(series)  # The target need not be the first of a series.
+    since = releases.index(series[before - 1]) if before else 0
+    return bisect(releases[since : releases.index(found)], found) or found
+
+
+def final(releases: Sequence[str]) -> list[str]:
+    """The releases in order, without pre-releases and those whose version is no version of PEP 440."""
+    found = []
+    for one in releases:
+        try:
+            version = Version(one)
+        except InvalidVersion:
+            continue
+        if not version.is_prerelease:
+            found.append((version, one))
+    return [one for _, one in sorted(found)]
