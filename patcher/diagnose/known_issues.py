@@ -81,7 +81,7 @@ def known_issues(line: str, files: Sequence[str] = ()) -> tuple[KnownIssue, ...]
     here = frozenset(files)
     parts = parse_message([line])
     alone = parts is None or parts.matter in TELLING_ALONE
-    found = [one for one in _index().get(exception, ()) if _is_about(one, message, here, alone)]
+    found = [one for one in _of(exception) if _is_about(one, message, here, alone)]
     found.sort(key=lambda one: (one.frame not in here, -len(one.message), not one.fixed_in, not one.of_a_project))
     longest = max((len(one.message) for one in found), default=0)
     return tuple(one for one in found if len(one.message) == longest or one.frame in here)[:_MOST]
@@ -96,12 +96,13 @@ def _is_about(one: KnownIssue, message: str, files: frozenset[str], alone: bool)
 
 
 @cache
-def _index() -> dict[str, list[KnownIssue]]:
-    """All issues, by exception."""
-    found: dict[str, list[KnownIssue]] = {}
-    for one in read(shipped("symptoms").joinpath(FILE).read_text(encoding="utf-8").splitlines()):
-        found.setdefault(one.exception, []).append(one)
-    return found
+def _text() -> str:
+    return shipped("symptoms").joinpath(FILE).read_text(encoding="utf-8")
+
+
+def _of(exception: str) -> list[KnownIssue]:
+    """The issues with an exception. Only their rows are read: a command needs few of thousands."""
+    return read(line for line in _text().splitlines() if line.startswith(f"{exception}\t"))
 
 
 def read(lines: Iterable[str]) -> list[KnownIssue]:
