@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from patcher.diagnose.evidence import Call, LogLine, Raised
+from patcher.diagnose.exception_message import raised_as
 from patcher.diagnose.failed_code import statement_of
 from patcher.diagnose.line_meaning import ALONE, begins_anew, is_of_another_rank, is_of_launcher, was_handled
 from patcher.diagnose.python_form import in_python_form, is_foreign_frame
@@ -51,6 +52,8 @@ def frames_before(
     """Lines that have no indentation. They are code if a frame that has none is above them."""
     for place, text in reversed(list(in_python_form(own))):
         here = replace(place, text=text)
+        if text.strip() in _LEFT_OUT:
+            continue
         if text[:1] not in (" ", "\t") and not FRAME.match(text):
             if len(held) == _PASTED or not text or ALONE.match(text) or begins_anew(text):
                 break
@@ -71,7 +74,16 @@ def frames_before(
     if not frames:
         return (), _code_alone(read[::-1])
     telling = code if code and is_telling(code[0].text) else []
-    return (*telling_frames(frames[::-1]), *telling), calls_of(read[::-1])
+    calls = calls_of(read[::-1])
+    if any(_NEWEST_FIRST.match(text) for _, text in own):
+        return telling_frames(frames), calls[::-1]
+    return (*telling_frames(frames[::-1]), *telling), calls
+
+
+_LEFT_OUT = ("...", "\u2026", "[...]")
+"""Lines in place of frames that somebody has left out."""
+_NEWEST_FIRST = re.compile(r"(?:Exception has occurred|\u53d1\u751f\u5f02\u5e38): ")
+"""What VS Code prints above the frames of an exception, of which the innermost comes first."""
 
 
 def frames_below(lines: Sequence[LogLine], speaker: str) -> tuple[Call, ...]:
@@ -192,3 +204,27 @@ def announced(last: Sequence[LogLine], begin: int) -> tuple[LogLine, str] | None
         if found is not None and len(re.findall(r"[A-Za-z]{2,}", found["message"])) >= _FEWEST:
             return place, found["message"].strip()
     return None
+
+
+_DOES_WITHOUT = re.compile(r"\b(?:ignor|skip|optional|harmless|warning\b|fall\w* ?back)", re.IGNORECASE)
+
+
+def told_failure(last: Sequence[LogLine]) -> Raised | None:
+    """The exception whose message a program has put into a sentence of its own: `Failed to load model: f() got an
+    unexpected keyword argument 'a'`.
+
+    Only for a log that tells nothing else: a run may well survive what it tells in that way.
+    """
+    for place in reversed(last):
+        label = strip_labels(place.text)
+        if label.level in ("DEBUG", "INFO") or _DOES_WITHOUT.search(label.text):
+            continue
+        parts = label.text.strip().split(": ")
+        for said in (": ".join(parts[at:]) for at in range(min(len(parts), _SENTENCES))):
+            if name := raised_as(said):
+                return Raised(name, place, place, "printed", message=(f"{name}: {said}",))
+    return None
+
+
+_SENTENCES = 3
+"""Parts of a line, apart by colons, at which a message may begin."""

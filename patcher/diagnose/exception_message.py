@@ -250,6 +250,8 @@ _SHAPES: tuple[tuple[Matter, str], ...] = (
         rf"mismatch between collectives on ranks\. Rank (?P<wanted>{_COLLECTIVE}).*? Rank (?P<found>{_COLLECTIVE})",
     ),
     ("value", r"ValueError: (?P<names>.+) is not in (?:list|deque|tuple)$"),
+    ("none", r"unsupported operand type\(s\) for (?P<wanted>\S+?)=?: '(?P<found>NoneType)' and '(?!NoneType)"),
+    ("none", r"unsupported operand type\(s\) for (?P<wanted>\S+?)=?: '(?!NoneType).*'NoneType'"),
     ("none", r"unsupported operand type\(s\) for .*'NoneType'|not supported between instances of .*'NoneType'"),
     ("none", r"TypeError: .*\b(?:must be|expected|only concatenate) .*(?:not |got )\"?'?NoneType"),
     ("type", r"unsupported operand type\(s\) for \S+ '(?P<found>[\w.]+)' and '(?P<wanted>[\w.]+)'"),
@@ -298,6 +300,9 @@ def parse_message(lines: Sequence[str]) -> MessageParts | None:
     A message may carry another one. `RuntimeError: Failed to import transformers.x because of the following error (look
     up to see its traceback):` has what matters on its next line.
     """
+    if len(lines) > 1 and lines[0].rstrip().endswith(":") and lines[1].lstrip()[:1] == "'":
+        # A terminal has wrapped it: `Bed.__init__() missing 2 required positional arguments:` / `'soil' and 'depth'`.
+        lines = [f"{lines[0].rstrip()} {lines[1].strip()}", *lines[2:]]
     for line in lines:
         for matter, pattern in _PATTERNS:
             found = pattern.search(line)

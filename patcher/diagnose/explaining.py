@@ -21,7 +21,7 @@ from patcher.diagnose.cut_messages import completed, parse_cut_import, parse_cut
 from patcher.diagnose.diagnosis import Explanation
 from patcher.diagnose.evidence import Call, LogLine, Raised
 from patcher.diagnose.exception_message import UNREADABLE_CODE, Matter, MessageParts, parse_message, wanted_type
-from patcher.diagnose.failed_code import mapping_with, pointed_none
+from patcher.diagnose.failed_code import mapping_with, none_operand, pointed_none
 from patcher.diagnose.frame import Frame, distribution, frame_of
 from patcher.diagnose.line_meaning import begins_anew
 from patcher.diagnose.message_words import below_caret, own_words, remedy_in, straight, to_search_for
@@ -324,6 +324,8 @@ def _asked_of(parts: MessageParts, code: str, calls: Sequence[Call]) -> str:
     """
     if calls and (pointed := pointed_none(calls[-1].code, calls[-1].marks, "".join(parts.names[:1]))):
         return pointed
+    if parts.wanted:
+        return none_operand(calls[-1].code if calls else code, parts.wanted, left=bool(parts.found))
     if parts.names:
         found = re.findall(rf"(?<![\w.])({_CHAIN})\.{re.escape(parts.names[0])}\b", code)
     else:

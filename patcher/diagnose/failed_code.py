@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from patcher.diagnose.evidence import Call
 from patcher.diagnose.exception_message import UNREADABLE_CODE
@@ -133,9 +133,9 @@ def constructed_in(code: str) -> str:
     return classes[0] if len(classes) == 1 and "super" not in names else ""
 
 
-def taken_from(code: str, marks: str) -> tuple[str, str]:
+def taken_from(code: str, marks: str, key: str = "") -> tuple[str, str]:
     """The sequence and the place of the only `sequence[place]` in a line of code, or of the one that Python points at;
-    "" where that is not to be told."""
+    "" where that is not to be told. Of several the one counts whose place is written as `key`."""
     pointed = _pointed_at(code, marks)
     node = pointed if pointed is not None else statement_of(code)
     found = [
@@ -146,6 +146,8 @@ def taken_from(code: str, marks: str) -> tuple[str, str]:
     if pointed is not None and not isinstance(pointed, ast.Subscript):
         return "", ""
     found = found[:1] if pointed is not None else found
+    if len(found) > 1 and key:
+        found = [one for one in found if one[1] == repr(key)]
     return found[0] if len(found) == 1 and max(map(len, found[0])) <= _LONGEST else ("", "")
 
 
@@ -165,6 +167,36 @@ def pointed_none(code: str, marks: str, name: str) -> str:
             return ""
     shown = ast.unparse(value)
     return shown if len(shown) <= _LONGEST else ""
+
+
+_OPERATORS: Mapping[str, type[ast.operator]] = {
+    "+": ast.Add,
+    "-": ast.Sub,
+    "*": ast.Mult,
+    "/": ast.Div,
+    "//": ast.FloorDiv,
+    "%": ast.Mod,
+    "**": ast.Pow,
+    "@": ast.MatMult,
+}
+
+
+def none_operand(code: str, operator: str, left: bool) -> str:
+    """The only operand of `operator` in a line of code that can be None: `args.size` of `args.size * count * args.gas`,
+    where the left one is None; "" where there are several.
+
+    What an operation gives is never None, so only operands count that are no operation themselves.
+    """
+    kind, node = _OPERATORS.get(operator), statement_of(code)
+    if kind is None or node is None:
+        return ""
+    found = []
+    for one in ast.walk(node):
+        if isinstance(one, ast.BinOp) and isinstance(one.op, kind):
+            side = one.left if left else one.right
+            if isinstance(side, ast.Name | ast.Attribute | ast.Subscript | ast.Call):
+                found.append(ast.unparse(side))
+    return found[0] if len(found) == 1 and len(found[0]) <= _LONGEST else ""
 
 
 def literal_raised(code: str) -> str:

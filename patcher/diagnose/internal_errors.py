@@ -73,7 +73,7 @@ def missing_column(parts: MessageParts, calls: Sequence[Call]) -> bool:
     """Whether the key is one of a row of data, that is a column of the dataset."""
     if parts.matter != "key" or not calls:
         return False
-    what, place = taken_from(calls[-1].code, calls[-1].marks)
+    what, place = taken_from(calls[-1].code, calls[-1].marks, parts.names[0])
     if place.strip("'\"") != parts.names[0] or place == parts.names[0]:
         return False
     reads = any(_OF_DATA.search(one.frame) for one in calls[-_SEARCHED:])

@@ -270,6 +270,7 @@ _ENDINGS: tuple[tuple[str, str, How], ...] = (
         r"\bSignal \d+ \(SIG\w+\) received by PID|^\*\*\* SIG[A-Z]+ \(@0x\w+\) received by PID",
         "killed",
     ),
+    ("killing subprocess", r"^Killing subprocess \d+$", "failed"),
     ("died with <signals.sig", r"\bdied with <Signals\.SIG", "killed"),
     ("signal", r"\b(?:terminated|killed|exited|died|crashed) (?:by|with|due to|from) signal:? ?\S", "killed"),
     (
@@ -324,16 +325,23 @@ _HANDED_UP = re.compile(r"\bNCCL INFO \S+:\d+ -> [1-9]")
 # An error without an exception: `srun: error: node7: task 3: Killed`, `train.sh: line 4: nosuch: command not found`.
 _COMPLAINT = re.compile(
     r"(?:\S+(?: [a-z][\w-]*){0,2}: )?(?:fatal )?error: |srun: error"
-    r"|ERROR: |E: |.*\b(?:command not found|No such file or directory)$",
+    r"|ERROR: |E: |.*\b(?:command not found|No such file or directory)$"
+    # `CUDA Error: invalid argument`, `[saver.cpp] CUresult error: 2 (out of memory)`, `nvcc fatal : …`, `make: *** …`
+    r"|(?:\[[\w.]+\] )?(?:API|CUDA|CUresult|cuDNN|HIP|NVML|Parser|UCX|nvlink|linker|syntax) error ?:? \S"
+    r"|nvcc fatal *: |[a-z]+: \*\*\* ",
     re.IGNORECASE,
 )
 # Errors that native programs print in forms of their own: of Ascend `[Error]: …`, `EE1002: …`, `ERR02200 …` and
-# `runtime result = 507046`, and of nccl-tests `node7: Test CUDA failure common.cu:941 'invalid device ordinal'`.
+# `runtime result = 507046`, of nccl-tests `node7: Test CUDA failure common.cu:941 'invalid device ordinal'`, and of
+# Microsoft's compiler `launcher.c(12): error C2059: syntax error: '}'`.
 _NATIVE = re.compile(
     r"\[Error\]: \S|E[A-Z]\d{4}: \S|(?:.* )?ERR\d{5} \S|.*\bruntime result = [1-9]\d*"
     r"|(?:\S+: )?Test (?:CUDA|NCCL) failure \S"
+    r"|\S[^()]{0,200}\(\d+\) ?: (?:fatal )?error [A-Z]{1,3}\d{4}: \S"
 )
 _LEVELS = ("ERROR", "CRITICAL", "FATAL")
+_VALUE = re.compile(r"[\"'(]*[\w.]+ ?= ?\S+$")
+"""A value that a program prints at a level of errors: `"device='cuda:2'"`."""
 _WITHIN = re.compile(r".{1,70}?(?:[\s\[(|])(?:(?:ERROR|CRITICAL|FATAL)(?:[\]|:]| [A-Z])|E\] )")
 """A level behind text that is no label: `(worker_7) : wandb: ERROR …`, `[TensorRT-LLM][ERROR] …`, `[E] …`."""
 
@@ -460,7 +468,9 @@ def complaints(last: Sequence[LogLine]) -> tuple[LogLine, ...]:
         stripped = strip_labels(place.text)
         if "raylet" in place.speaker or "(raylet)" in stripped.label:
             continue
-        loud = stripped.level in _LEVELS or (not stripped.level and _WITHIN.match(place.text))
+        loud = (stripped.level in _LEVELS and not _VALUE.match(stripped.text)) or (
+            not stripped.level and _WITHIN.match(place.text)
+        )
         native = is_native_error(place.text) and stripped.level not in ("DEBUG", "INFO", "WARNING")
         if loud or native or _COMPLAINT.match(stripped.text) or (gave_up and " NCCL WARN " in place.text):
             found.append(place)

@@ -10,9 +10,16 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from patcher.diagnose.cut_tracebacks import exception_set_in, frames_before, frames_below, unfinished, without_header
+from patcher.diagnose.cut_tracebacks import (
+    exception_set_in,
+    frames_before,
+    frames_below,
+    told_failure,
+    unfinished,
+    without_header,
+)
 from patcher.diagnose.evidence import LINE_LENGTH, Call, Evidence, Hit, LogLine, Nature, Raised
-from patcher.diagnose.exception_message import is_about_none, is_of_kernel, raised_as
+from patcher.diagnose.exception_message import is_of_kernel, raised_as
 from patcher.diagnose.line_meaning import (
     ALONE,
     STACK_WORDS,
@@ -26,7 +33,6 @@ from patcher.diagnose.line_meaning import (
     is_of_another_rank,
     nature,
     printed_message,
-    says_absent,
     task_failure,
     without_point,
 )
@@ -35,9 +41,10 @@ from patcher.diagnose.matched_line import MatchedLine, Sign
 from patcher.diagnose.metrics import MetricTrends
 from patcher.diagnose.progress import RunProgress
 from patcher.diagnose.python_form import pytest_frames
+from patcher.diagnose.said_before import first_of, said_before
 from patcher.diagnose.timed_pattern import TimedPattern
 from patcher.diagnose.tracebacks import FRAME, HEADER_PATTERN, Chain, follow_traceback, later_phase, lines_of
-from patcher.diagnose.version_lines import versions_in
+from patcher.diagnose.version_lines import version_of_egg, versions_in
 from patcher.logs.labels import strip_labels
 from patcher.logs.lines import strip_prefix
 from patcher.logs.milestones import Phase
@@ -245,6 +252,8 @@ class LogAccumulator:
         found = self._found
         self.run.fill(found)
         found.hits, found.raised = list(self._hits.values()), self._exceptions.all()
+        for call in (call for one in found.raised for call in one.calls):
+            self._versions.update({**version_of_egg(call.frame), **self._versions})
         found.versions, found.ends = self._versions, self._ends
         found.origins, found.engines = frozenset(self._origins), frozenset(self._engines)
         found.complained = complaints(found.last)
@@ -254,6 +263,8 @@ class LogAccumulator:
         if found.finished is None:
             found.wait = self._waits.found(found.last)
             found.wait_before_end = self._wait_before_end
+        if found.blank and (told := told_failure(found.last)) is not None:
+            found.raised = [told]
         return found
 
     def _add_hit(self, sign: Sign, line: MatchedLine) -> None:
@@ -288,7 +299,7 @@ class LogAccumulator:
             raised = self._exceptions.add(one, self.run.progress)
             if raised is not None and not one.chained:
                 raised.before = line.before(_BEFORE)
-                raised.because = _said_before(raised, line)
+                raised.because = said_before(raised, line)
 
     def _add_exception_line(self, line: MatchedLine) -> None:
         """Add an exception that no traceback header was seen for."""
@@ -333,6 +344,8 @@ class LogAccumulator:
             name = raised_as(said) if above else ""
         if not name:
             return
+        if said.rstrip().endswith(":") and (rest := line.around(0, 1)[1:]) and rest[0].text.lstrip()[:1] == "'":
+            said = f"{said.rstrip()} {rest[0].text.strip()}"  # A terminal has wrapped it.
         raised = self._add_failure(name, kind, line)
         if raised is not None:
             raised.message = (f"{name}: {said}",)
@@ -347,8 +360,8 @@ class LogAccumulator:
         elif not frames and not raised.calls:
             raised.calls = frames_below(line.around(0, _CODE), speaker)
         raised.frames = frames
-        raised.before = tuple(one for one in raised.before if one.number < _first_of(raised).number)
-        raised.because = _said_before(raised, line)
+        raised.before = tuple(one for one in raised.before if one.number < first_of(raised).number)
+        raised.because = said_before(raised, line)
 
     def _add_ending(self, word: str, line: MatchedLine) -> None:
         how = ending_of(line.label.text, line.label.level, word)
@@ -418,50 +431,6 @@ def _is_repeated(line: MatchedLine, place: LogLine) -> bool:
 
 
 _REPEATED = b"x across cluster]"
-
-
-def _first_of(raised: Raised) -> LogLine:
-    return raised.frames[0] if raised.frames else raised.place
-
-
-_SHORTLY = 8
-"""Lines before the traceback of an exception about None in which what is not there may be named. Set by hand."""
-
-
-_NEXT = 3
-"""Lines before the traceback in which a path that does not exist counts, whatever the traceback is about."""
-_PATH = re.compile(
-    r"(?<![\w:/])(?:[A-Za-z]:\\|\.{0,2}/)[\w.-]|\b\w+\.(?:json|ya?ml|parquet|jsonl|txt|bin|idx|model|safetensors)\b"
-)
-_WORDS = re.compile(r"[A-Z]?[a-z]{4,}")
-_OF_ALL = frozenset("been could does exist file found from into none path self there were with".split())  # noqa: SIM905
-
-
-def _is_about(text: str, raised: Raised) -> bool:
-    """Whether a line and the failing code share a word: `Dataset … does not exist` and `indexed_dataset.sizes`."""
-    code = " ".join(f"{one.frame.rpartition('/')[2]} {one.code}" for one in raised.calls[-2:])
-    said, done = ({word.lower() for word in _WORDS.findall(one)} - _OF_ALL for one in (text, code))
-    return bool(said & done)
-
-
-def _said_before(raised: Raised, line: MatchedLine) -> LogLine | None:
-    """The line before an exception about None which says that something does not exist. `line`: the first line of the
-    traceback that is known."""
-    if not any(is_about_none(text) for text in raised.message[:1]):
-        return None
-    above = [
-        one
-        for one in line.before(_CODE)
-        if one.number < _first_of(raised).number and one.speaker == line.stripped.speaker
-    ]
-    for place in reversed(above[-_SHORTLY:]):
-        label = strip_labels(place.text)
-        if ALONE.match(label.text):
-            return None  # Another exception.
-        if says_absent(label.text, label.level):
-            near = above[-1].number - place.number < _NEXT and _PATH.search(label.text)
-            return place if near or _is_about(label.text, raised) else None
-    return None
 
 
 def _message(line: MatchedLine) -> Iterator[str]:

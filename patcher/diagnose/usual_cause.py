@@ -99,6 +99,12 @@ def _of_request(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) ->
         )
     if parts.matter == "option":
         return phrase("the command is written for another release of the program, or the option is misspelled")
+    if parts.matter == "none" and (option := _OPTION.fullmatch(parts.symbol)) is not None:
+        text = (
+            "nothing has set {name}: give it on the command line or in the configuration; where there is no such "
+            "option, the code is of another release than the one that reads its options"
+        )
+        return phrase(text, name=option["name"])
     return _of_environment(parts.names[0]) if parts.matter == "environment" else None
 
 
@@ -212,6 +218,11 @@ def _mixed(package: str) -> Phrase:
 
 _NOT_KNOWN = re.compile(r"extra (?:fields|inputs) (?:are )?not permitted", re.IGNORECASE)
 """What pydantic says of a field that a class does not have."""
+
+_OPTION = re.compile(
+    r"(?:self\.)?(?:\w*args|cfg|conf|config|opts?|options|params|hparams|FLAGS)\.(?P<name>(?!model\b)[a-z]\w*)"
+)
+"""A value of the command line or the configuration: `args.batch_size`."""
 
 _RULES = (
     _of_shadow,

@@ -55,5 +55,14 @@ def versions_in(text: str, word: str, before: list[str]) -> dict[str, str]:
     return {}
 
 
+_EGG = re.compile(r"/(?P<name>[A-Za-z]\w*)-(?P<version>\d+(?:\.\d+)+[\w.]*)-py\d[\w.-]*\.egg/")
+
+
+def version_of_egg(path: str) -> dict[str, str]:
+    """The version that stands in the path of a package installed as an egg: `…/vllm-0.2.1-py3.10.egg/vllm/a.py`."""
+    found = _EGG.search(path)
+    return {_distribution_name(found["name"]): found["version"]} if found is not None else {}
+
+
 def _distribution_name(name: str) -> str:
     return name.lower().replace("_", "-")

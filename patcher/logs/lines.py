@@ -29,7 +29,7 @@ _PREFIX = re.compile(
 """Ray's `(WorkerDict pid=81, ip=10.0.0.2)`, and `(head, rank=0, pid=81)` of SkyPilot, which may stand before Ray's."""
 _AHEAD = re.compile(
     r"(?:[\w.-]+\s+\| )?"
-    r"\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?(?: std(?:err|out) F)? +(?=\()"
+    r"[\[【]?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?[\]】]?(?: std(?:err|out) F)? *(?=\()"
 )
 """The time that collectors of containers' output put before a prefix: `2026-01-11T10:00:00.123Z (Worker pid=81)`."""
 _REPEATED = re.compile(r"\s*\[repeated \d+x across cluster\](?: \(Ray deduplicates logs by default\..*)?$")

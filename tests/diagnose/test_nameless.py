@@ -79,7 +79,17 @@ def test_a_message_below_frames_needs_no_name(message: str, name: str) -> None:
         assert found.root.explanation is not None
         if parse_message([message]) is not None:
             assert str(found.root.explanation.sentence).startswith(WHO)
-    assert diagnosed(f"{message}\n").root is None
+    assert diagnosed(f"step 1 of 3\n{message}\nepoch 1: loss 0.5, lr 0.1\ntraining finished\n").root is None
+
+
+@pytest.mark.parametrize("before", ["", "Failed to load the garden: ", "ERROR Planting failed: "])
+def test_a_log_with_nothing_else_is_of_the_failure_that_a_program_tells(before: str) -> None:
+    found = diagnosed(f"The garden opens\n{before}{REFUSED}. A stone garden will do\n")
+    assert found.verdict == "failed"
+    assert found.root is not None
+    assert found.root.explanation is not None
+    assert str(found.root.explanation.sentence) == "the program passes soil to Bed.__init__, which does not take it"
+    assert diagnosed(f"The garden opens\nIgnoring a bed: {REFUSED}\n").root is None
 
 
 def test_what_stands_below_a_raise_is_its_message() -> None:

@@ -312,3 +312,33 @@ def test_a_record_that_matches_above_and_within_the_wrapper_comes_behind_the_inn
     found = diagnosed(log, (symptom("looking-failed", signs),))
     assert found.root is not None
     assert (found.root.id, found.root.place.text[:8]) == ("unknown", "KeyError")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        r"C:\Temp\x\launcher.c(12): error C2059: syntax error: '}'",
+        "CUDA Error: invalid argument at allocator.cpp:62",
+        "nvcc fatal   : Unsupported gpu architecture 'compute_99'",
+        "[saver.cpp] CUresult error: 2 (out of memory) file=a.h line=3",
+        "[2026-01-02 10:00:00,123] [INFO] [launch.py:318:sigkill_handler] Killing subprocess 81",
+    ],
+)
+def test_a_native_program_that_gives_up(line: str) -> None:
+    assert root(f"Building the barn\n{line}\n").place.text == line
+
+
+def test_a_value_that_is_printed_at_the_level_of_errors_is_none() -> None:
+    log = "".join(f"[2026-01-02 10:00:0{rank}][CRITICAL][trainer:29] - \"devid='cuda:{rank}'\"\n" for rank in range(4))
+    assert diagnosed(f"{log}wandb: Tracking run with wandb version 0.15.12\n").verdict == "running"
+
+
+def test_the_time_before_a_prefix_may_stand_in_brackets_of_chinese() -> None:
+    head = "【2026-01-02 10:00:00】(Farmer pid=81, ip=10.0.0.2) "
+    lines = (
+        'File "/app/farm.py", line 6, in feed',
+        "hay = self.barn.hay",
+        "AttributeError: 'Barn' object has no attribute 'hay'",
+    )
+    found = root("".join(f"{head}{line}\n" for line in lines))
+    assert sentence(found).startswith("/app/farm.py:6 asks an object of Barn for hay")

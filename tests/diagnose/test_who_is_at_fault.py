@@ -169,3 +169,61 @@ def test_runs_that_live() -> None:
         "[2026-01-02 10:00:00 TP0] Decode batch, #running-req: 5, #token: 9, gen throughput (token/s): 1.0\n",
     ):
         assert diagnosed(log).verdict == "running"
+
+
+def test_operand_that_is_none() -> None:
+    code = "rows = args.batch_size * ranks * args.steps"
+    sentence, often = said(
+        frame("/app/farm.py", code), "TypeError: unsupported operand type(s) for *: 'NoneType' and 'int'\n"
+    )
+    assert sentence.endswith("args.batch_size is None")
+    assert "nothing has set batch_size" in often
+    sentence, _ = said(
+        frame("/app/farm.py", code), "TypeError: unsupported operand type(s) for *: 'int' and 'NoneType'\n"
+    )
+    assert "is None" not in sentence  # It may be either of two.
+
+
+def test_column_of_the_data_on_a_line_that_reads_several() -> None:
+    code = "for prompt, answer in zip(examples['prompt'], examples['answer']):"
+    _, often = said(frame("/app/farm.py", code, "preprocess_function"), "KeyError: 'prompt'\n")
+    assert "no column prompt" in often
+
+
+def test_kernel_asks_where_triton_reads_its_code() -> None:
+    sentence, _ = said(
+        frame(f"{SITE}/triton/runtime/jit.py", "return getattr(lhs, node.attr)", "visit_Attribute"),
+        "AttributeError: module 'triton.language' has no attribute 'barn'\n",
+    )
+    assert sentence == "the program asks for triton.language.barn, which triton does not have"
+
+
+def test_frames_that_an_editor_shows_innermost_first() -> None:
+    log = (
+        "Exception has occurred: KeyError\n'hay'\n"
+        + frame("/app/barn.py", "return stock['hay']", "find")
+        + frame("/app/farm.py", "feed()", "<module>")
+        + "KeyError: 'hay'\n"
+    )
+    root = diagnosed(log).root
+    assert root is not None
+    assert root.explanation is not None
+    assert str(root.explanation.sentence).startswith("/app/barn.py:12 looks for the key 'hay'")
+
+
+def test_frames_between_which_others_are_left_out() -> None:
+    log = "".join(
+        f"...\n{frame(f'{SITE}/fastnet/{name}.py', code)}"
+        for name, code in (("core", "step()"), ("plan", "assert rows"))
+    )
+    root = diagnosed(f"{log}AssertionError\n").root
+    assert root is not None
+    assert root.explanation is not None
+    assert "an internal error of fastnet" in str(root.explanation.often)
+
+
+def test_release_that_stands_in_the_path_of_an_egg() -> None:
+    sentence, _ = said(
+        frame(f"{SITE}/vllm-0.2.1-py3.10-linux-x86_64.egg/vllm/engine.py", "assert rows"), "AssertionError\n"
+    )
+    assert sentence.startswith("vllm 0.2.1 (vllm/engine.py:12)")
