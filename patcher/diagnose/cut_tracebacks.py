@@ -14,7 +14,7 @@ from patcher.diagnose.evidence import Call, LogLine, Raised
 from patcher.diagnose.exception_message import raised_as
 from patcher.diagnose.failed_code import statement_of
 from patcher.diagnose.line_meaning import ALONE, begins_anew, is_of_another_rank, is_of_launcher, was_handled
-from patcher.diagnose.python_form import in_python_form, is_foreign_frame
+from patcher.diagnose.python_form import apart, in_python_form, is_foreign_frame
 from patcher.diagnose.tracebacks import FRAME, HEADER_PATTERN, TIME, calls_of, is_telling, label_pattern, telling_frames
 from patcher.logs.labels import strip_labels
 
@@ -50,6 +50,7 @@ def frames_before(
     ]
     held: list[LogLine] = []
     """Lines that have no indentation. They are code if a frame that has none is above them."""
+    own = [(place, line) for place, text in own for line in apart(text)]
     for place, text in reversed(list(in_python_form(own))):
         here = replace(place, text=text)
         if text.strip() in _LEFT_OUT:

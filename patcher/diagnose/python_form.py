@@ -51,6 +51,20 @@ _COMPILED = (".pyx", ".pxi", ".so", ".pyd", ".c")
 _OF_PYTEST = re.compile(r"(?P<path>[\w./~@+-]+\.py):(?P<line>\d+): in (?P<function>\S+)$")
 
 
+_JOINED = re.compile(
+    r'(?P<frame>File "[^"]+", line \d+, in \S+)(?: (?P<code>.*?))?(?=\s*File "[^"]+", line \d+, in |$)'
+)
+
+
+def apart(text: str) -> list[str]:
+    """The lines of a traceback that lost its line ends, `File "a.py", line 1, in f g() File "b.py", line 2, in g 1/0`;
+    any other line by itself."""
+    if text.count('File "') < 2:
+        return [text]
+    found = [(one["frame"], one["code"]) for one in _JOINED.finditer(text)]
+    return [line for frame, code in found for line in (f"  {frame}", *([f"    {code}"] if code else []))] or [text]
+
+
 def ipython_header(text: str) -> str:
     """The name of the exception in a header of IPython; "" for any other line."""
     found = _HEADER.match(text)

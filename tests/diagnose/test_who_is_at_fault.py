@@ -227,3 +227,14 @@ def test_release_that_stands_in_the_path_of_an_egg() -> None:
         frame(f"{SITE}/vllm-0.2.1-py3.10-linux-x86_64.egg/vllm/engine.py", "assert rows"), "AssertionError\n"
     )
     assert sentence.startswith("vllm 0.2.1 (vllm/engine.py:12)")
+
+
+def test_frames_that_stand_on_one_line() -> None:
+    log = (
+        'File "/app/farm.py", line 4, in feed return barn.find() File "/app/barn.py", line 9, in find return hay[3:4]\n'
+        "RuntimeError: hay is not cut\n"
+    )
+    root = diagnosed(log).root
+    assert root is not None
+    assert root.explanation is not None
+    assert str(root.explanation.sentence) == "/app/barn.py:9 says: hay is not cut"
