@@ -34,6 +34,23 @@ _DISTRIBUTIONS = {
     "cv2": "opencv-python-headless",
     "zmq": "pyzmq",
     "attr": "attrs",
+    "grpc": "grpcio",
+    "google.protobuf": "protobuf",
+    "lmformatenforcer": "lm-format-enforcer",
+    "tvm_ffi": "apache-tvm-ffi",
+    "transfer_queue": "TransferQueue",
+    "nemo": "nemo_toolkit",
+    "pynvml": "nvidia-ml-py",
+    "Crypto": "pycryptodome",
+    "skimage": "scikit-image",
+    "fitz": "PyMuPDF",
+    "bs4": "beautifulsoup4",
+    "Levenshtein": "python-Levenshtein",
+    "git": "GitPython",
+    "docx": "python-docx",
+    "jwt": "PyJWT",
+    "magic": "python-magic",
+    "serial": "pyserial",
 }
 """Distributions whose name is not that of their module."""
 

@@ -223,8 +223,7 @@ class LogAccumulator:
         if any(role.header for role in roles) and line.offset not in self._headers:
             self._add_traceback(line)
         for sign in line.signs():
-            # `DEBUG CUDA platform is not available because: …`: what is only tried may fail.
-            tried = line.label.level == "DEBUG" and sign.symptom.kind == "failure"
+            tried = line.label.level == "DEBUG" and _TRIED.search(line.label.text) is not None
             if not tried and sign.found(line, self.run.step or 0):
                 self._add_hit(sign, line)
         for word, role in line.words:
@@ -408,6 +407,8 @@ class LogAccumulator:
             self._versions.setdefault(name, version)
 
 
+_TRIED = re.compile(r"\b(?:checking|is not available because)\b", re.IGNORECASE)
+"""What is only tried may fail: `DEBUG CUDA platform is not available because: NVML Shared Library Not Found`."""
 _TRACEBACK_OF_TASK = 2
 """Lines below what asyncio says of a task in which its traceback begins."""
 
