@@ -143,8 +143,7 @@ def _words(symptom: Symptom, line: str) -> dict[str, str]:
         if "(?P<" in match.line and (found := re.search(match.line, line, re.IGNORECASE)) is not None:
             words = {name.upper(): text for name, text in found.groupdict().items() if text and _PLAIN.fullmatch(text)}
             if "MODULE" in words:
-                first, _, rest = words["MODULE"].partition(".")
-                words["PACKAGE"] = distribution(f"google.{rest.partition('.')[0]}" if first == "google" else first)
+                words["PACKAGE"] = distribution(words["MODULE"].partition(".")[0])
             return words
     return {}
 

@@ -35,7 +35,6 @@ _DISTRIBUTIONS = {
     "zmq": "pyzmq",
     "attr": "attrs",
     "grpc": "grpcio",
-    "google.protobuf": "protobuf",
     "lmformatenforcer": "lm-format-enforcer",
     "tvm_ffi": "apache-tvm-ffi",
     "transfer_queue": "TransferQueue",

@@ -29,7 +29,7 @@ def root(log: str) -> Finding:
 
 @pytest.mark.parametrize(
     ("module", "package"),
-    [("qwen_vl_utils", "qwen-vl-utils"), ("cv2", "opencv-python-headless"), ("google.protobuf", "protobuf")],
+    [("qwen_vl_utils", "qwen-vl-utils"), ("cv2", "opencv-python-headless"), ("google.protobuf", "PACKAGE")],
 )
 def test_a_command_names_the_package_that_the_line_names(module: str, package: str) -> None:
     found = root(f"ModuleNotFoundError: No module named '{module}'\n")
