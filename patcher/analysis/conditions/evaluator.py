@@ -47,12 +47,16 @@ from patcher.analysis.expressions import (
     Constant,
     Elements,
     Expression,
+    Formatted,
+    Generated,
     IfExp,
+    Lambda,
     Name,
     Negative,
     Not,
     Other,
     Slice,
+    Spread,
     Subscript,
     Table,
 )
@@ -197,7 +201,7 @@ class Evaluator(NameResolver):
                 if isinstance(one, Known) and isinstance(other, Known) and operator in BINARY:
                     return BINARY[operator](one, other)
                 return UNKNOWN
-            case Slice() | Other():
+            case Slice() | Generated() | Formatted() | Lambda() | Spread() | Other():
                 return UNKNOWN
 
     # attributes and items

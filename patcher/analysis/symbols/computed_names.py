@@ -47,11 +47,15 @@ _READERS = frozenset({"dict", "dir", "eval", "frozenset", "getattr", "getmembers
 """Functions that only read a namespace that they are given. `eval` binds a name only with `:=`."""
 
 
-def read_computed_names(tree: ast.Module, text: bytes, module: str) -> ComputedNames:
-    """What the module may bind besides what its statements show; `text` is its source, `module` its dotted name."""
-    anything = any(hint in text for hint in _HINTS) and _stores_anything(tree, module)
-    names = frozenset(_named(tree)) if any(hint in text for hint in _NAMED_HINTS) else frozenset()
-    return ComputedNames(anything, names)
+def read_computed_names(tree: ast.Module, module: str, anything: bool, named: bool) -> ComputedNames:
+    """What the module of that dotted name may bind besides what its statements show; the two as in `hints`."""
+    return ComputedNames(anything and _stores_anything(tree, module), frozenset(_named(tree) if named else ()))
+
+
+def hints(text: bytes) -> tuple[bool, bool]:
+    """Whether the text, unparsed, leaves open that its module binds anything by computed names, and that it binds some
+    from functions."""
+    return may_compute_names(text), any(hint in text for hint in _NAMED_HINTS)
 
 
 def may_compute_names(text: bytes) -> bool:

@@ -6,10 +6,10 @@ them in turn for members and parameters.
 
 from __future__ import annotations
 
-import ast
 from typing import Protocol
 
 from patcher.analysis.answers import Answers
+from patcher.analysis.expressions import Expression
 from patcher.analysis.symbols.definition import Class, Function, Module, Resolution, Variable
 from patcher.analysis.symbols.scope import Imported
 from patcher.analysis.symbols.sources import Modules
@@ -21,7 +21,7 @@ class Lookup(Protocol):
     modules: Modules
     answers: Answers
 
-    def expression(self, module: str, node: ast.expr) -> Resolution:
+    def expression(self, module: str, of: Expression) -> Resolution:
         """What a dotted expression at a module's top level stands for."""
 
     def imported(self, module: str, binding: Imported) -> Resolution:
