@@ -47,15 +47,14 @@ _READERS = frozenset({"dict", "dir", "eval", "frozenset", "getattr", "getmembers
 """Functions that only read a namespace that they are given. `eval` binds a name only with `:=`."""
 
 
-def read_computed_names(tree: ast.Module, module: str, anything: bool, named: bool) -> ComputedNames:
-    """What the module of that dotted name may bind besides what its statements show; the two as in `hints`."""
-    return ComputedNames(anything and _stores_anything(tree, module), frozenset(_named(tree) if named else ()))
+def read_computed_names(tree: ast.Module, module: str) -> ComputedNames:
+    """What the module of that dotted name may bind besides what its statements show."""
+    return ComputedNames(_stores_anything(tree, module), frozenset(_named(tree)))
 
 
-def hints(text: bytes) -> tuple[bool, bool]:
-    """Whether the text, unparsed, leaves open that its module binds anything by computed names, and that it binds some
-    from functions."""
-    return may_compute_names(text), any(hint in text for hint in _NAMED_HINTS)
+def may_compute(text: bytes, name: str) -> bool:
+    """Whether the text, unparsed, leaves open that its module binds the name though no statement of it shows that."""
+    return may_compute_names(text) or (name.encode() in text and any(hint in text for hint in _NAMED_HINTS))
 
 
 def may_compute_names(text: bytes) -> bool:

@@ -7,9 +7,10 @@ So a class's or a function's body is parsed by itself when something is asked of
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from typing import Concatenate, ParamSpec, TypeVar, cast, overload
 
 from patcher.analysis.symbols.scope import ClassHeader, FunctionHeader, FunctionNode, Header, Scope, Table, first_line
@@ -30,9 +31,9 @@ class ModuleSummary:
 
     def asked(self, read: Callable[Concatenate[ast.Module, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """What `read`, a function of a module, finds in the whole syntax."""
-        key = (read, args)
+        key = (_name_of(read), args)
         if key not in self.known:
-            self.known[key] = read(parse(self.text), *args, **kwargs)
+            self.known[key] = read(parse(self.text, checked=True), *args, **kwargs)
         return cast("T", self.known[key])
 
     @overload
@@ -43,7 +44,7 @@ class ModuleSummary:
 
     def asked_of(self, header: Header, read: Callable[..., T]) -> T:
         """What `read`, a function of a module, finds in the syntax of one class or function."""
-        key = (read, header.first)
+        key = (_name_of(read), header.first)
         if key not in self.known:
             self.known[key] = read(self.syntax(header))
         return cast("T", self.known[key])
@@ -56,19 +57,26 @@ class ModuleSummary:
 
     def syntax(self, header: Header) -> ast.ClassDef | FunctionNode:
         """The syntax of a class or function, with the lines that it has in its file."""
+        for node in chain(self._part(header), self._everything()):
+            if isinstance(node, _DEFINES) and (node.name, first_line(node)) == (header.name, header.first):
+                return node
+        raise UnreadableError("the definition is not where it was", header.first)
+
+    def _part(self, header: Header) -> Iterator[ast.AST]:
+        """The definition, by its lines alone; nothing where these are not enough: lines may end in `\\r` alone."""
         lines = b"\n".join(islice(self.text.split(b"\n"), header.first - 1, header.last))
-        # A method is indented: it becomes the body of an `if`, behind as many empty lines as stand before it.
+        # A method is indented: it becomes the body of an `if`. As many empty lines come before it as there are lines.
         start = b"\n" * (header.first - 2) + b"if 1:\n" if lines[:1] in (b" ", b"\t") else b"\n" * (header.first - 1)
-        try:
-            node = parse(start + lines).body[0]
-            node = node.body[0] if isinstance(node, ast.If) else node
-        except UnreadableError:
-            # Lines that end in `\r`, or a text in another encoding.
-            every = ast.walk(parse(self.text))
-            node = next(one for one in every if isinstance(one, _DEFINES) and first_line(one) == header.first)
-        assert isinstance(node, _DEFINES)
-        assert node.name == header.name
-        return node
+        with suppress(UnreadableError):
+            for node in parse(start + lines, checked=True).body:
+                yield from node.body if isinstance(node, ast.If) else [node]
+
+    def _everything(self) -> Iterator[ast.AST]:
+        yield from ast.walk(parse(self.text, checked=True))
+
+
+def _name_of(read: Callable[..., object]) -> str:
+    return f"{read.__module__}.{read.__qualname__}"
 
 
 _DEFINES = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from patcher.analysis.answers import Answers
 from patcher.analysis.expressions import Attribute, Call, Expression, Name, Subscript, is_none, shown
+from patcher.analysis.kept_readings import KeptReadings
 from patcher.analysis.parameters import Signature
 from patcher.analysis.symbols.bodies import FunctionBody, read_body, returns_its_argument
 from patcher.analysis.symbols.classes import member_of_class
@@ -70,9 +71,11 @@ _MODULE_NAMES = ("__name__", "__file__", "__doc__", "__package__", "__spec__", "
 class Symbols:
     """The symbols of the package whose folder is given, as they are after import, found without importing it."""
 
-    def __init__(self, package: Path, earlier: Symbols | None = None) -> None:
-        """`earlier` are those of a neighbouring release, whose text need not be searched again where it is the same."""
-        self.modules: Modules = Modules(package, earlier.modules if earlier is not None else None)
+    def __init__(self, package: Path, earlier: Symbols | None = None, kept: KeptReadings | None = None) -> None:
+        """`earlier` are those of a neighbouring release, whose text need not be searched again where it is the same.
+
+        `kept` is what earlier commands have read of the package."""
+        self.modules: Modules = Modules(package, earlier.modules if earlier is not None else None, kept)
         self.text: TextIndex = TextIndex(package, earlier.text if earlier is not None else None)
         self.answers = Answers()
         """What is found out about the package: what its classes bind, the variables that it reads."""
@@ -200,7 +203,9 @@ class Symbols:
         if not isinstance(home, Module):
             return False
         summary = self.modules.summary(home)
-        if not isinstance(summary, ModuleSummary) or b"setattr(" not in summary.text:
+        # `setattr(Tensor, name, method)`
+        call = rb"\bsetattr\(\s*%b\s*,\s*[^\s\"']" % owner.qualname.encode()
+        if isinstance(summary, Unknown) or re.search(call, summary.text) is None:
             return False
         return owner.qualname in summary.asked(set_by_computed_names)
 
@@ -270,7 +275,7 @@ class Symbols:
                 else:
                     unsure = unsure or Unknown(f"{module.name} has a __getattr__ that it does not define")
         # Torch fills its namespace in a loop: `globals()[name] = getattr(_C, name)`. There nothing is certainly absent.
-        if unsure is None and name not in _OF_IMPORTS and self.modules.computed_names(module).may_have(name):
+        if unsure is None and name not in _OF_IMPORTS and self.modules.may_compute(module, name):
             unsure = Unknown(f"{module.name} binds names that its statements do not show")
         return Resolution(unsure or Absent(module.name, name))
 

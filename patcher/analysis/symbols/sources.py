@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import blake2b
 from pathlib import Path
 
 from patcher.analysis.answers import Answers
+from patcher.analysis.kept_readings import KeptReadings
 from patcher.analysis.symbols.computed_names import (
     ComputedNames,
-    hints,
+    may_compute,
     may_compute_names,
     may_put_submodules,
     puts_submodules,
@@ -28,14 +30,19 @@ _COMPILED = (".so", ".pyd")
 class Modules:
     """Modules by dotted name. Each file is read at most once, and only if a question leads to it."""
 
-    def __init__(self, package: Path, earlier: Modules | None = None) -> None:
-        """`earlier` are those of a neighbouring release: a module with the same text there is not read again."""
+    def __init__(self, package: Path, earlier: Modules | None = None, kept: KeptReadings | None = None) -> None:
+        """`earlier` are those of a neighbouring release: a module with the same text there is not read again.
+
+        `kept` is what earlier commands have read of the package, on the disk."""
         self.name = package.name
         self.package = package
         self._found: dict[str, Module | Unknown | None] = {}
         self._parsed: dict[str, ModuleSummary | Unknown] = {}
         # Its modules alone, not what it has of the release before; each is let go of once it is looked at here.
         self._earlier = dict(earlier._parsed) if earlier is not None else {}
+        self._kept = kept
+        self._asked: dict[bytes, tuple[ModuleSummary, int]] = {}
+        """By the key on the disk, and how much was known when it was read."""
         self._answers = Answers()
         self._entries: dict[Path, frozenset[str]] = {}
 
@@ -71,28 +78,37 @@ class Modules:
             text, known = self.text(module), self._earlier.pop(module.name, None)
             if isinstance(known, ModuleSummary) and known.text == text:
                 return known
-            tree = parse(text)
+            key = blake2b(module.name.encode() + b"\n" + text, digest_size=20).digest()
+            found = self._kept.get(key, tuple) if self._kept is not None else None
+            if found is not None:
+                summary = ModuleSummary(text, *found)
+            else:
+                tree = parse(text)
+                summary = ModuleSummary(text, read_scope(tree.body), literal_table(tree.body, "__all__"))
         except (OSError, UnreadableError) as error:
             return Unknown(f"{module.path} cannot be parsed: {error}")
-        return ModuleSummary(text, read_scope(tree.body), literal_table(tree.body, "__all__"))
+        self._asked[key] = summary, len(summary.known) if found is not None else -1
+        return summary
 
-    def computed_names(self, module: Module) -> ComputedNames:
-        """The names that the module may bind though no statement of it shows them."""
-        return self._answers.once(("computed names", module.name), lambda: self._computed_names(module))
+    def keep(self) -> None:
+        """Have what was read, and asked, of the modules kept for later commands."""
+        if self._kept is None:
+            return
+        for key, (summary, before) in self._asked.items():
+            if len(summary.known) > before:
+                self._kept.put(key, (summary.scope, summary.exported, summary.known))
+        self._kept.keep()
 
-    def _computed_names(self, module: Module) -> ComputedNames:
+    def may_compute(self, module: Module, name: str) -> bool:
+        """Whether the module may bind the name though no statement of it shows that."""
         summary = self.summary(module)
         if isinstance(summary, Unknown) or module.path is None:
-            return ComputedNames()
-        asked = hints(summary.text)
-        found = summary.asked(read_computed_names, module.name, *asked) if any(asked) else ComputedNames()
-        stub = module.path.with_suffix(".pyi")
+            return False
+        asked = may_compute(summary.text, name)
+        found = summary.asked(read_computed_names, module.name) if asked else ComputedNames()
         # A stub beside a module, as torch/_VF.pyi, is written where statements do not show what the module has. What
         # the stub does not mention either is not there.
-        if not found.anything and stub.is_file():
-            words = re.findall(rb"[A-Za-z_]\w*", files.read(stub, files.SOURCE_BYTES, follow=True))
-            return ComputedNames(names=found.names | {word.decode() for word in words})
-        return found
+        return found.may_have(name) or name in self._answers.once(("stub", module.name), lambda: _words_of_stub(module))
 
     def cannot_bind(self, module: Module, name: str) -> bool:
         """Whether the file's text alone, unparsed, rules out that the module gives the name to a star import."""
@@ -183,6 +199,15 @@ class Modules:
                     folder, _, name = file.rpartition("/")
                     names.add(f"{folder}/{name.partition('.')[0]}")
         return frozenset(names)
+
+
+def _words_of_stub(module: Module) -> frozenset[str]:
+    """The words in the stub beside a module."""
+    stub = module.path.with_suffix(".pyi") if module.path is not None else None
+    if stub is None or not stub.is_file():
+        return frozenset()
+    words = re.findall(rb"[A-Za-z_]\w*", files.read(stub, files.SOURCE_BYTES, follow=True))
+    return frozenset(word.decode() for word in words)
 
 
 def _record(path: Path) -> str:

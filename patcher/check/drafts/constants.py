@@ -39,19 +39,19 @@ def renamed_constants(was: Class, before: Symbols, symbols: Symbols) -> RenamedC
     return found[0] if len(found) == 1 else None
 
 
-def _classes_of_constants(tree: ast.Module) -> list[tuple[str, dict[tuple[type, object], str]]]:
+def _classes_of_constants(tree: ast.Module) -> list[tuple[str, dict[str, str]]]:
     classes = [(node.name, _constants(node)) for node in tree.body if isinstance(node, ast.ClassDef)]
     return [(name, found) for name, found in classes if found is not None]
 
 
-def _constants(node: ast.ClassDef) -> dict[tuple[type, object], str] | None:
+def _constants(node: ast.ClassDef) -> dict[str, str] | None:
     """Names by value; None where the class holds anything but constants and methods, or a value twice."""
-    found: dict[tuple[type, object], str] = {}
+    found: dict[str, str] = {}
     for statement in node.body:
         match statement:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=value)):
                 # 1 and True are equal, and not the same constant.
-                if (key := (type(value), value)) in found:
+                if (key := repr(value)) in found:
                     return None
                 found[key] = name
             case ast.Expr(value=ast.Constant()) | ast.FunctionDef() | ast.Pass():
