@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from patcher.analysis.expressions import Name, last_name, shown
 from patcher.analysis.symbols.class_bodies import ClassBody, Field, SetOnSelf, read_class
+from patcher.analysis.symbols.computed_names import sets_by_computed_names
 from patcher.analysis.symbols.definition import Absent, Class, External, Function, Resolution, Unknown, Variable
 from patcher.analysis.symbols.lookup import Lookup
 from patcher.analysis.symbols.scope import Assigned, Binding, ClassHeader, FunctionHeader
@@ -154,7 +155,7 @@ def is_open(symbols: Lookup, owner: Class) -> str:
     if body.computes_attributes:
         return f"{owner.qualname} sets attributes by computed names"
     # `for name in names: vars()[name] = make(name)` in the body, or `setattr(Tensor, name, method)` after the class.
-    if body.computes_names or symbols.sets_by_computed_name(owner):
+    if body.computes_names or sets_by_computed_names(symbols.modules.holding(owner.module), owner.qualname):
         return f"attributes of {owner.qualname} are set by computed names"
     for name, value in owner.header.keywords:
         # A metaclass may add attributes; these two are known to add none to instances.

@@ -32,6 +32,3 @@ class Lookup(Protocol):
 
     def set_from_outside(self, owner: Class | Function, name: str) -> Variable | None:
         """An attribute that the module of a class or function sets on it after its definition."""
-
-    def sets_by_computed_name(self, owner: Class) -> bool:
-        """Whether the module of a class sets attributes on it by computed names."""

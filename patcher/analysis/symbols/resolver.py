@@ -16,7 +16,6 @@ from patcher.analysis.kept_readings import KeptReadings
 from patcher.analysis.parameters import Signature
 from patcher.analysis.symbols.bodies import FunctionBody, read_body, returns_its_argument
 from patcher.analysis.symbols.classes import member_of_class
-from patcher.analysis.symbols.computed_names import set_by_computed_names
 from patcher.analysis.symbols.definition import (
     Absent,
     Class,
@@ -196,18 +195,6 @@ class Symbols:
             value = binding.made_by.value if isinstance(binding.made_by, Assigned) else None
             return Variable(owner.module, f"{owner.qualname}.{name}", value)
         return None
-
-    def sets_by_computed_name(self, owner: Class) -> bool:
-        """Whether the module of a class sets attributes on it by computed names."""
-        home = self.modules.find(owner.module)
-        if not isinstance(home, Module):
-            return False
-        summary = self.modules.summary(home)
-        # `setattr(Tensor, name, method)`
-        call = rb"\bsetattr\(\s*%b\s*,\s*[^\s\"']" % owner.qualname.encode()
-        if isinstance(summary, Unknown) or re.search(call, summary.text) is None:
-            return False
-        return owner.qualname in summary.asked(set_by_computed_names)
 
     def _takes(self, definition: Definition, parameter: str) -> bool | None:
         found = self.signature(definition)

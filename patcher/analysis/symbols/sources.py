@@ -10,14 +10,7 @@ from pathlib import Path
 
 from patcher.analysis.answers import Answers
 from patcher.analysis.kept_readings import KeptReadings
-from patcher.analysis.symbols.computed_names import (
-    ComputedNames,
-    may_compute,
-    may_compute_names,
-    may_put_submodules,
-    puts_submodules,
-    read_computed_names,
-)
+from patcher.analysis.symbols.computed_names import may_compute, may_compute_names, may_put_submodules, puts_submodules
 from patcher.analysis.symbols.definition import Module, Unknown
 from patcher.analysis.symbols.module_summary import ModuleSummary
 from patcher.analysis.symbols.scope import Scope, literal_table, read_scope
@@ -104,11 +97,11 @@ class Modules:
         summary = self.summary(module)
         if isinstance(summary, Unknown) or module.path is None:
             return False
-        asked = may_compute(summary.text, name)
-        found = summary.asked(read_computed_names, module.name) if asked else ComputedNames()
         # A stub beside a module, as torch/_VF.pyi, is written where statements do not show what the module has. What
         # the stub does not mention either is not there.
-        return found.may_have(name) or name in self._answers.once(("stub", module.name), lambda: _words_of_stub(module))
+        return may_compute(summary, module.name, name) or name in self._answers.once(
+            ("stub", module.name), lambda: _words_of_stub(module)
+        )
 
     def cannot_bind(self, module: Module, name: str) -> bool:
         """Whether the file's text alone, unparsed, rules out that the module gives the name to a star import."""
