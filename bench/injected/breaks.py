@@ -109,7 +109,7 @@ def _attribute_gone(site: Site, symbols: Symbols) -> Iterator[Break]:
         return
     definition = symbols.resolve(site.symbol).definition
     if isinstance(definition, Function) and (path := _path(symbols, definition)) is not None:
-        text = _spliced(path, _syntax(symbols, definition), lambda n: _called(n, f"{n.name}_renamed"))
+        text = _spliced(path, symbols.syntax(definition), lambda n: _called(n, f"{n.name}_renamed"))
         if text is not None:
             kinds = frozenset({"attribute-removed", "symbol-removed", "symbol-moved"})
             yield Break("attribute renamed", site, {path: text}, site.lines, kinds)
@@ -122,7 +122,7 @@ def _base_asks_more(site: Site, symbols: Symbols) -> Iterator[Break]:
             continue
         definition = symbols.member(owner, method).definition
         if isinstance(definition, Function) and (path := _path(symbols, definition)) is not None:
-            text = _spliced(path, _syntax(symbols, definition), _demanding)
+            text = _spliced(path, symbols.syntax(definition), _demanding)
             if text is not None:
                 yield Break("base asks more", site, {path: text}, (line, line), frozenset({"override-mismatch"}))
 
@@ -151,11 +151,7 @@ def _home(symbols: Symbols, site: Site) -> _Home | None:
     if not isinstance(definition, Class | Function) or definition.qualname != site.name:
         return None
     path = _path(symbols, definition)
-    return _Home(definition.module, path, _syntax(symbols, definition)) if path is not None else None
-
-
-def _syntax(symbols: Symbols, definition: Class | Function) -> ast.ClassDef | FunctionNode:
-    return symbols.modules.holding(definition.module).syntax(definition.header)
+    return _Home(definition.module, path, symbols.syntax(definition)) if path is not None else None
 
 
 def _path(symbols: Symbols, definition: Definition) -> Path | None:
@@ -181,7 +177,7 @@ def _function(symbols: Symbols, site: Site) -> tuple[Path, FunctionNode] | None:
         definition = symbols.member(definition, "__init__").definition
     if not isinstance(definition, Function) or (path := _path(symbols, definition)) is None:
         return None
-    return path, symbols.modules.holding(definition.module).syntax(definition.header)
+    return path, symbols.syntax(definition)
 
 
 def _takers(symbols: Symbols, site: Site, keyword: str) -> Iterator[tuple[Path, ast.ClassDef | FunctionNode]]:
@@ -196,7 +192,7 @@ def _takers(symbols: Symbols, site: Site, keyword: str) -> Iterator[tuple[Path, 
     if found is None and isinstance(owner, Class) and path is not None and not _is_typed_dict(symbols, owner):
         fields = {field.name for field in declared_fields(symbols, owner)}
         if keyword in fields:
-            yield path, _syntax(symbols, owner)
+            yield path, symbols.syntax(owner)
 
 
 def _is_typed_dict(symbols: Symbols, owner: Class) -> bool:

@@ -4,20 +4,8 @@
 
 from __future__ import annotations
 
-from patcher.analysis.expressions import (
-    Attribute,
-    BinOp,
-    Call,
-    Constant,
-    Elements,
-    Expression,
-    Name,
-    Place,
-    Subscript,
-    below,
-    expression,
-    last_name,
-)
+from patcher.analysis import expressions as ex
+from patcher.analysis.expressions import Expression, Place, below, expression, last_name
 from patcher.analysis.meaning.lookup import Lookup
 from patcher.analysis.meaning.meanings import (
     Container,
@@ -54,24 +42,24 @@ def annotated_as(program: Lookup, annotation: Expression, module: str, frame: Fr
 
 def _read(program: Lookup, annotation: Expression, frame: Frame) -> Meanings:
     match annotation:
-        case Constant(value=None):
+        case ex.Constant(value=None):
             return ()
-        case Constant(value=str() as text):
+        case ex.Constant(value=str() as text):
             try:
                 return _read(program, expression(parse_expression(text.strip())), frame)
             except UnreadableError:
                 return (_UNTOLD,)
-        case BinOp(left=left, operator="|", right=right):
+        case ex.BinOp(left=left, operator="|", right=right):
             return union(_read(program, left, frame), _read(program, right, frame))
-        case Name() | Attribute():
+        case ex.Name() | ex.Attribute():
             return _named(program, annotation, frame)
-        case Subscript(of=value, key=inner):
+        case ex.Subscript(of=value, key=inner):
             return _subscripted(program, value, inner, frame)
         case _:
             return (_UNTOLD,)
 
 
-def _named(program: Lookup, node: Name | Attribute, frame: Frame) -> Meanings:
+def _named(program: Lookup, node: ex.Name | ex.Attribute, frame: Frame) -> Meanings:
     if last_name(node) == "Self" and frame.receiver is not None:
         return (_as_instance(frame),)
     return _as_class(program, type_named(program, node, frame), frame)
@@ -97,7 +85,7 @@ def _as_class(program: Lookup, definition: Definition, frame: Frame) -> Meanings
             if name in _ANYTHING:
                 return (_UNTOLD,)
             return (Outside(name),)
-        case Variable(module=module, value=Call(of=called, keywords=words)) if last_name(called) == "TypeVar":
+        case Variable(module=module, value=ex.Call(of=called, keywords=words)) if last_name(called) == "TypeVar":
             # `def from_config(cls: type[T]) -> T`: T is the class that the method is called on.
             if (own := _own_variable(definition, frame)) is not None:
                 return own
@@ -105,9 +93,11 @@ def _as_class(program: Lookup, definition: Definition, frame: Frame) -> Meanings
             bound = dict(words).get("bound")
             return (_UNTOLD,) if bound is None else annotated_as(program, bound, module)
         # `UserId = NewType("UserId", int)`
-        case Variable(value=Call(of=called)) if last_name(called) == "NewType":
+        case Variable(value=ex.Call(of=called)) if last_name(called) == "NewType":
             return (Outside("typing.NewType"),)
-        case Variable(module=module, value=Name() | Attribute() | Subscript() | BinOp() | Constant() as value):
+        case Variable(
+            module=module, value=ex.Name() | ex.Attribute() | ex.Subscript() | ex.BinOp() | ex.Constant() as value
+        ):
             return annotated_as(program, value, module)
         case Unknown() | Absent():
             return (Unknown("its annotation is not known"),)
@@ -121,14 +111,14 @@ def _own_variable(variable: Variable, frame: Frame) -> Meanings | None:
         return None
     annotation = frame.function.annotations.get(frame.function.signature.first)
     if annotation is not None and any(
-        isinstance(one, Name) and one.id == variable.qualname for one in below(annotation)
+        isinstance(one, ex.Name) and one.id == variable.qualname for one in below(annotation)
     ):
         return (_as_instance(frame),)
     return None
 
 
 def _subscripted(program: Lookup, value: Expression, inner: Expression, frame: Frame) -> Meanings:
-    parts = inner.values if isinstance(inner, Elements) and inner.kind == "tuple" else (inner,)
+    parts = inner.values if isinstance(inner, ex.Elements) and inner.kind == "tuple" else (inner,)
     kind = last_name(value)
     if kind in _THROUGH:
         return union(*(_read(program, part, frame) for part in parts))
@@ -148,7 +138,7 @@ def _subscripted(program: Lookup, value: Expression, inner: Expression, frame: F
     if kind in ("Literal", "Callable"):
         return (Outside(f"typing.{kind}"),)
     # Any other generic class, `Queue[int]`, is an instance of the class.
-    if isinstance(value, Name | Attribute):
+    if isinstance(value, ex.Name | ex.Attribute):
         return _named(program, value, frame)
     return (_UNTOLD,)
 
@@ -158,7 +148,7 @@ def type_named(program: Lookup, node: Expression, frame: Frame) -> Definition:
 
     symbols = program.symbols(frame.module)
     match node:
-        case Name(id=name):
+        case ex.Name(id=name):
             home = symbols.modules.find(frame.module)
             scope = symbols.modules.scope(home) if isinstance(home, Module) else None
             if scope is not None and not isinstance(scope, Unknown):
@@ -177,7 +167,7 @@ def type_named(program: Lookup, node: Expression, frame: Frame) -> Definition:
                 if isinstance(inner, Class):
                     return inner
             return _across(program, symbols.expression(frame.module, node).definition)
-        case Attribute(of=value, name=attribute):
+        case ex.Attribute(of=value, name=attribute):
             owner = type_named(program, value, frame)
             if isinstance(owner, External):
                 return _across(program, External(f"{owner.name}.{attribute}"))
@@ -194,4 +184,4 @@ def _across(program: Lookup, definition: Definition) -> Definition:
 
 
 def _is_dots(node: Expression) -> bool:
-    return isinstance(node, Constant) and node.value is ...
+    return isinstance(node, ex.Constant) and node.value is ...

@@ -9,18 +9,8 @@ import builtins
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-from patcher.analysis.expressions import (
-    Attribute,
-    Call,
-    Constant,
-    Expression,
-    Lambda,
-    Name,
-    below,
-    dotted_or_called,
-    expression,
-    last_name,
-)
+from patcher.analysis import expressions as ex
+from patcher.analysis.expressions import Expression, below, dotted_or_called, expression, last_name
 from patcher.analysis.meaning.annotations import type_named
 from patcher.analysis.meaning.inference import infer
 from patcher.analysis.meaning.meanings import (
@@ -102,7 +92,7 @@ def _takes(program: Program, called: Meaning) -> Callable_:
             return _function(program, function, bound=bound, symbol=symbol, receiver=receiver)
         case InstanceOf(of=Class() as of):
             return _instance(program, called, of)
-        case Variable(value=Lambda(signature=signature)):
+        case Variable(value=ex.Lambda(signature=signature)):
             return Takes(signature, full_name(called))
         case Variable():
             return Unknown("what it holds is not known", full_name(called))
@@ -253,7 +243,7 @@ def changes_parameters(program: Program, function: Function) -> frozenset[str] |
     marks = function.header.decorators
     for mark in marks:
         called = dotted_or_called(mark)
-        if not isinstance(called, Name | Attribute):
+        if not isinstance(called, ex.Name | ex.Attribute):
             return None
         # Known by name, wherever they come from: each calls the function with what it was given.
         if last_name(called) in _KEEP or last_name(called) in ("setter", "getter"):
@@ -261,8 +251,8 @@ def changes_parameters(program: Program, function: Function) -> frozenset[str] |
         if not _keeps(program, called, function):
             return None
         # `@deprecate_kwargs("old_name")` takes the old keywords beside the function's own.
-        if isinstance(mark, Call):
-            texts = (one.value for one in below(mark) if isinstance(one, Constant) and isinstance(one.value, str))
+        if isinstance(mark, ex.Call):
+            texts = (one.value for one in below(mark) if isinstance(one, ex.Constant) and isinstance(one.value, str))
             more |= {text for text in texts if text.isidentifier()}
     return frozenset(more) if any("deprec" in str(mark) for mark in marks) else frozenset()
 
@@ -273,7 +263,7 @@ def _keeps(program: Program, called: Expression, function: Function) -> bool:
         case External(name=name):
             return name.startswith(_OUTSIDE)
         # `array_function_dispatch = functools.partial(overrides.array_function_dispatch, module='numpy')`
-        case Variable(module=module, value=Call(of=Name() | Attribute() as of, positional=(inner, *_))) if (
+        case Variable(module=module, value=ex.Call(of=ex.Name() | ex.Attribute() as of, positional=(inner, *_))) if (
             last_name(of) == "partial"
         ):
             found = type_named(program, inner, Frame(module))
@@ -354,7 +344,7 @@ def _with_forwarded(program: Program, function: Function, signature: Signature, 
     return Signature((*signature.parameters, *more), any_positional, inner.any_keyword)
 
 
-def _keyword_spread(node: FunctionNode) -> tuple[Call, bool, frozenset[str]] | None:
+def _keyword_spread(node: FunctionNode) -> tuple[ex.Call, bool, frozenset[str]] | None:
     """The one call that gets `**words`, whether `*args` go there too, and the keys read from the words otherwise.
 
     None if more is done with the words."""
@@ -393,4 +383,4 @@ def _keyword_spread(node: FunctionNode) -> tuple[Call, bool, frozenset[str]] | N
         isinstance(one, ast.Starred) and isinstance(one.value, ast.Name) and one.value.id == rest
         for one in calls[0].args
     )
-    return cast("Call", expression(calls[0])), passes, frozenset(read)
+    return cast("ex.Call", expression(calls[0])), passes, frozenset(read)

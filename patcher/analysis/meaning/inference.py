@@ -2,28 +2,8 @@
 
 from __future__ import annotations
 
-from patcher.analysis.expressions import (
-    Attribute,
-    BoolOp,
-    Call,
-    Compare,
-    Comprehension,
-    Constant,
-    Elements,
-    Expression,
-    Formatted,
-    Generated,
-    IfExp,
-    Lambda,
-    Name,
-    Not,
-    Place,
-    Spread,
-    Subscript,
-    Table,
-    is_none,
-    last_name,
-)
+from patcher.analysis import expressions as ex
+from patcher.analysis.expressions import Expression, Place, is_none, last_name
 from patcher.analysis.meaning.annotations import annotated_as
 from patcher.analysis.meaning.lookup import Lookup
 from patcher.analysis.meaning.meanings import (
@@ -117,50 +97,50 @@ def infer(program: Lookup, node: Expression, frame: Frame) -> Meanings:
 def _infer(program: Lookup, node: Expression, frame: Frame) -> Meanings:
 
     match node:
-        case Constant(value=None):
+        case ex.Constant(value=None):
             return ()
-        case Constant(value=value):
+        case ex.Constant(value=value):
             return (Outside(f"builtins.{type(value).__name__}"),)
-        case Formatted():
+        case ex.Formatted():
             return (Outside("builtins.str"),)
-        case Name(id=name):
+        case ex.Name(id=name):
             return _name(program, node, name, frame)
-        case Attribute(of=value, name=attribute):
+        case ex.Attribute(of=value, name=attribute):
             return union(*(program.lookup(one, attribute) for one in infer(program, value, frame)))
-        case Call(of=Name(id="super"), positional=()):
+        case ex.Call(of=ex.Name(id="super"), positional=()):
             # `super().method()`: the look-up goes on behind the class that the code stands in.
             if frame.owner is not None and isinstance(frame.receiver, InstanceOf | TypeOf):
                 return (SuperOf(frame.owner, frame.receiver),)
             return (_UNTOLD,)
         # `cast(Engine, x)` says what x is.
-        case Call(of=Name(id="cast") | Attribute(name="cast"), positional=(kind, _)):
+        case ex.Call(of=ex.Name(id="cast") | ex.Attribute(name="cast"), positional=(kind, _)):
             return annotated_as(program, kind, frame.module, frame)
-        case Call(of=Name(id="type"), positional=(value,)):
+        case ex.Call(of=ex.Name(id="type"), positional=(value,)):
             found = infer(program, value, frame)
             return tuple(TypeOf(one.of) if isinstance(one, InstanceOf) else _UNTOLD for one in found)
-        case Call(of=called):
+        case ex.Call(of=called):
             return union(*(result_of(program, one) for one in infer(program, called, frame)))
-        case Spread(of=value):
+        case ex.Spread(of=value):
             return infer(program, value, frame)
-        case IfExp(body=body, orelse=orelse):
+        case ex.IfExp(body=body, orelse=orelse):
             return union(infer(program, body, frame), infer(program, orelse, frame))
-        case BoolOp(values=values):
+        case ex.BoolOp(values=values):
             return union(*(infer(program, value, frame) for value in values))
-        case Subscript(of=value):
+        case ex.Subscript(of=value):
             return union(*(element_of(program, one) for one in infer(program, value, frame)))
-        case Elements(values=values) | Table(values=values):
+        case ex.Elements(values=values) | ex.Table(values=values):
             return (Container(union(*(infer(program, value, frame) for value in values[:_MOST]))),)
-        case Comprehension(element=item) | Generated(element=item):
+        case ex.Comprehension(element=item) | ex.Generated(element=item):
             return (Container(infer(program, item, frame)),)
-        case Lambda():
+        case ex.Lambda():
             return (Outside("types.LambdaType"),)
-        case Compare() | Not():
+        case ex.Compare() | ex.Not():
             return (Outside("builtins.bool"),)
         case _:
             return (_UNTOLD,)
 
 
-def _name(program: Lookup, node: Name, name: str, frame: Frame) -> Meanings:
+def _name(program: Lookup, node: ex.Name, name: str, frame: Frame) -> Meanings:
     function, symbols = frame.function, program.symbols(frame.module)
     if function is not None:
         # `self` or `cls`

@@ -6,18 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from patcher.analysis.expressions import (
-    Attribute,
-    BinOp,
-    Constant,
-    Elements,
-    Expression,
-    Name,
-    Subscript,
-    expression,
-    is_none,
-    last_name,
-)
+from patcher.analysis import expressions as ex
+from patcher.analysis.expressions import Expression, expression, is_none, last_name
 from patcher.analysis.symbols.scope import ClassHeader, FunctionHeader
 from patcher.worktree.python import UnreadableError, parse_expression
 
@@ -130,24 +120,24 @@ def full_name(definition: Definition) -> str:
 def class_expression(annotation: Expression) -> Expression | None:
     """The one class that an annotation names: `X | None`, `Optional[X]`, `"X"`, `Final[X]`."""
     match annotation:
-        case Name() | Attribute():
+        case ex.Name() | ex.Attribute():
             return annotation
         # An annotation in quotes.
-        case Constant(value=str() as text):
+        case ex.Constant(value=str() as text):
             try:
                 return class_expression(expression(parse_expression(text)))
             except UnreadableError:
                 return None
-        case BinOp(left=left, operator="|", right=right) if is_none(right):
+        case ex.BinOp(left=left, operator="|", right=right) if is_none(right):
             return class_expression(left)
-        case BinOp(left=left, operator="|", right=right) if is_none(left):
+        case ex.BinOp(left=left, operator="|", right=right) if is_none(left):
             return class_expression(right)
         # `Optional[X]` is an X; of any other generic, `Queue[X]`, the class is Queue.
-        case Subscript(of=Name() | Attribute() as of, key=key):
+        case ex.Subscript(of=ex.Name() | ex.Attribute() as of, key=key):
             kind = last_name(of)
             if kind in ("Optional", "ClassVar", "Final"):
                 return class_expression(key)
-            if kind == "Annotated" and isinstance(key, Elements):
+            if kind == "Annotated" and isinstance(key, ex.Elements):
                 return class_expression(key.values[0])
             return of
         case _:

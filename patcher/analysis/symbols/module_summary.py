@@ -11,9 +11,9 @@ from collections.abc import Callable, Hashable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain, islice
-from typing import Concatenate, ParamSpec, TypeVar, cast, overload
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
-from patcher.analysis.symbols.scope import ClassHeader, FunctionHeader, FunctionNode, Header, Scope, Table, first_line
+from patcher.analysis.symbols.scope import Header, Scope, Table, first_line
 from patcher.worktree.python import UnreadableError, parse
 
 P = ParamSpec("P")
@@ -36,26 +36,14 @@ class ModuleSummary:
             self.known[key] = read(parse(self.text, checked=True), *args, **kwargs)
         return cast("T", self.known[key])
 
-    @overload
-    def asked_of(self, header: FunctionHeader, read: Callable[[FunctionNode], T]) -> T: ...
-
-    @overload
-    def asked_of(self, header: ClassHeader, read: Callable[[ast.ClassDef], T]) -> T: ...
-
-    def asked_of(self, header: Header, read: Callable[..., T]) -> T:
+    def asked_of(self, header: Header, read: Callable[[Any], T]) -> T:
         """What `read`, a function of a module, finds in the syntax of one class or function."""
         key = (_name_of(read), header.first)
         if key not in self.known:
             self.known[key] = read(self.syntax(header))
         return cast("T", self.known[key])
 
-    @overload
-    def syntax(self, header: FunctionHeader) -> FunctionNode: ...
-
-    @overload
-    def syntax(self, header: ClassHeader) -> ast.ClassDef: ...
-
-    def syntax(self, header: Header) -> ast.ClassDef | FunctionNode:
+    def syntax(self, header: Header) -> Any:
         """The syntax of a class or function, with the lines that it has in its file."""
         for node in chain(self._part(header), self._everything()):
             if isinstance(node, _DEFINES) and (node.name, first_line(node)) == (header.name, header.first):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 import re
 from pathlib import Path
+from typing import Any
 
 from patcher.analysis.answers import Answers
 from patcher.analysis.expressions import Attribute, Call, Expression, Name, Subscript, is_none, shown
@@ -149,6 +150,10 @@ class Symbols:
     def body(self, module: str, header: FunctionHeader) -> FunctionBody:
         """What the body of a function in `module` does."""
         return self.modules.holding(module).asked_of(header, read_body)
+
+    def syntax(self, definition: Class | Function) -> Any:
+        """The syntax of a definition, for one question."""
+        return self.modules.holding(definition.module).syntax(definition.header)
 
     def expression(self, module: str, of: Expression) -> Resolution:
         """What a dotted expression at a module's top level stands for; subscripts (`Base[T]`) are looked through."""

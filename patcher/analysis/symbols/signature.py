@@ -6,17 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from patcher.analysis.expressions import (
-    Attribute,
-    Call,
-    Constant,
-    Expression,
-    Lambda,
-    Name,
-    dotted_or_called,
-    last_name,
-    shown,
-)
+from patcher.analysis import expressions as ex
+from patcher.analysis.expressions import Expression, dotted_or_called, last_name, shown
 from patcher.analysis.parameters import Parameter, Signature
 from patcher.analysis.symbols.classes import Base, body_of_class, linearise, methods
 from patcher.analysis.symbols.definition import Class, Definition, External, Function, Unknown, Variable, is_static
@@ -33,7 +24,7 @@ def signature_of(symbols: Lookup, definition: Definition) -> Signature | Unknown
             return read_parameters(header, bound=owner is not None and not is_static(header))
         case Class():
             return _constructor(symbols, definition)
-        case Variable(value=Lambda(signature=signature)):
+        case Variable(value=ex.Lambda(signature=signature)):
             return signature
         case _:
             return Unknown("what a call of it takes is not known")
@@ -100,7 +91,7 @@ def _is_dataclass(symbols: Lookup, owner: Class) -> bool:
 
 
 def _makes_dataclass(symbols: Lookup, owner: Class, called: Expression) -> bool:
-    if not isinstance(called, Name | Attribute):
+    if not isinstance(called, ex.Name | ex.Attribute):
         return False
     if last_name(called).endswith("dataclass"):
         return True
@@ -123,7 +114,7 @@ def _from_fields(bases: list[Class], symbols_of: Callable[[Class], Lookup], *, p
     any_keyword = False
     for base in reversed(bases):
         body = body_of_class(symbols_of(base), base)
-        made = [mark.keywords for mark in base.header.decorators if isinstance(mark, Call)]
+        made = [mark.keywords for mark in base.header.decorators if isinstance(mark, ex.Call)]
         keyword_only = any(_is_true(dict(words).get("kw_only")) for words in (*made, base.header.keywords))
         any_keyword = any_keyword or body.allows_extra
         for name, annotation, value in body.fields:
@@ -135,7 +126,7 @@ def _from_fields(bases: list[Class], symbols_of: Callable[[Class], Lookup], *, p
             if written.rpartition(".")[2] == "KW_ONLY":
                 keyword_only = True
             elif not written.startswith(("ClassVar", "typing.ClassVar")):
-                words = dict(value.keywords) if isinstance(value, Call) else {}
+                words = dict(value.keywords) if isinstance(value, ex.Call) else {}
                 # `field(init=False)` is no parameter.
                 if "init" in words and not _is_true(words["init"]):
                     found.pop(name, None)
@@ -146,12 +137,12 @@ def _from_fields(bases: list[Class], symbols_of: Callable[[Class], Lookup], *, p
 
 
 def _has_no_default(value: Expression | None) -> bool:
-    if not isinstance(value, Call) or last_name(value.of) not in ("field", "Field"):
+    if not isinstance(value, ex.Call) or last_name(value.of) not in ("field", "Field"):
         return value is None
     given = dict(value.keywords).keys() & {"default", "default_factory", "factory"}
     first = value.positional[:1]
-    return not given and (not first or (isinstance(first[0], Constant) and first[0].value is ...))
+    return not given and (not first or (isinstance(first[0], ex.Constant) and first[0].value is ...))
 
 
 def _is_true(value: Expression | None) -> bool:
-    return isinstance(value, Constant) and value.value is True
+    return isinstance(value, ex.Constant) and value.value is True

@@ -105,8 +105,7 @@ def moved_to(old: str, finding: Finding, inputs: DraftInputs) -> Moved | None:
     # What goes by the old name now is something else. The old definition's own words may name its successor.
     if isinstance(was, Class | Function) and not _alike(search.of(names[0]), was, before, symbols):
         assert before is not None
-        node = before.modules.holding(was.module).syntax(was.header)
-        names = [_last(full_name(was)), *named_instead(node, names[0])]
+        names = [_last(full_name(was)), *named_instead(before.syntax(was), names[0])]
         renamed = True
     for name in names:
         found = _alike(search.of(name), None if renamed else was, before, symbols)

@@ -14,7 +14,6 @@ from patcher.analysis.findings import Finding
 from patcher.analysis.symbols import Class, Function, Symbols, Variable, full_name
 from patcher.analysis.symbols.definition import is_property
 from patcher.check.drafts.inputs import DraftInputs, Repair
-from patcher.check.drafts.parameters import syntax_of
 from patcher.check.drafts.sites import expression, fitted, text_of, written
 from patcher.i18n import Phrase, phrase
 from patcher.rewrite.edits import Edit, Insert, RenameAttribute, Replace
@@ -70,7 +69,7 @@ def _alias(was: object, before: Symbols) -> str | None:
     """The attribute of the same object that a property, or a name in the class's body, stands for."""
     match was:
         case Function(header=header) if is_property(header):
-            match body_of(syntax_of(before, was)):
+            match body_of(before.syntax(was)):
                 case ast.Attribute(value=ast.Name(id="self"), attr=name):
                     return name
         # `old_name = new_name` in the class body.
@@ -86,7 +85,7 @@ def _alias(was: object, before: Symbols) -> str | None:
 def _opposite(was: object, before: Symbols) -> str | None:
     match was:
         case Function(header=header) if is_property(header):
-            match body_of(syntax_of(before, was)):
+            match body_of(before.syntax(was)):
                 case ast.UnaryOp(op=ast.Not(), operand=ast.Attribute(value=ast.Name(id="self"), attr=name)):
                     return name
     return None
@@ -172,7 +171,7 @@ def inlined(
     was: Function, call: ast.Call, receiver: str, before: Symbols, symbols: Symbols, owner: str
 ) -> Inlined | None:
     """What stands for `receiver.method(…)`; None unless the method passed on to what is still there unchanged."""
-    node = syntax_of(before, was)
+    node = before.syntax(was)
     body = body_of(node)
     if not isinstance(body, ast.Call):
         return None

@@ -75,8 +75,7 @@ def _hands_out_futures(symbols: Symbols, base: str, flag: str) -> bool:
     if callee is None or not isinstance(callee.owner, Class):
         return False
     name = base.rpartition(".")[2]
-    owner = symbols.modules.holding(callee.owner.module).syntax(callee.owner.header)
-    methods = [node for node in owner.body if isinstance(node, _Method)]
+    methods = [node for node in symbols.syntax(callee.owner).body if isinstance(node, _Method)]
     answers = {
         literal: ast.unparse(method.returns)
         for method in methods

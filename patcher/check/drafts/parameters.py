@@ -52,16 +52,11 @@ class Callee:
         return tuple(formal.name for formal in self.formals.values() if formal.position is not None)
 
 
-def syntax_of(symbols: Symbols, function: Function) -> FunctionNode:
-    """The syntax of a function, read for this question alone."""
-    return symbols.modules.holding(function.module).syntax(function.header)
-
-
 def callee_of(symbols: Symbols, dotted: str) -> Callee | None:
     """What a call of the dotted name runs; None if that is not written in the package."""
     match symbols.resolve(dotted).definition:
         case Function(header=header, owner=owner, module=module) as function:
-            node = syntax_of(symbols, function)
+            node = symbols.syntax(function)
             return Callee(_formals(node.args, drop=owner is not None and not is_static(header)), node, owner, module)
         case Class() as owner:
             return _constructor(symbols, owner)
@@ -77,7 +72,7 @@ def _constructor(symbols: Symbols, owner: Class) -> Callee | None:
     found = {
         node.target.id: Formal(node.target.id, None, node.value, node.annotation)
         for base in reversed(order)
-        for node in symbols.modules.holding(base.module).syntax(base.header).body
+        for node in symbols.syntax(base).body
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
     }
     return Callee(found, None, owner, owner.module) if found else None
