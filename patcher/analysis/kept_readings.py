@@ -22,7 +22,9 @@ from patcher.worktree import python
 T = TypeVar("T")
 
 _TREES = 24
-"""Trees of which something is kept, the latest. Of packages there may be as many."""
+"""Trees of which something is kept, the latest."""
+_PACKAGES = 72
+"""The same of packages, each release by itself: a check looks at some ten of them, and one takes 0.3 MB."""
 _MOST_BYTES = 8 << 20
 """Of one tree, packed. All of verl 0.9.1 takes 2 MB, and each text that a file has had in between takes its part."""
 _OVERHEAD = 250
@@ -30,13 +32,14 @@ _OVERHEAD = 250
 
 
 class KeptReadings:
-    """The readings of one tree or package, or of several that are always read together."""
+    """The readings of one tree, or of several that are always read together; or of one `package`."""
 
-    def __init__(self, roots: Iterable[Path], kind: str = "readings") -> None:
+    def __init__(self, roots: Iterable[Path], *, package: bool = False) -> None:
         here = Path(__file__).parent
         # Rules ask the syntax of packages too.
         code = stamps(here), stamps(here.with_name("check")), stamps(Path(python.__file__).parent, "python.py")
-        self._kept = Kept(kind, [*roots, sys.version_info, *code], _TREES)
+        kind, most = ("modules", _PACKAGES) if package else ("readings", _TREES)
+        self._kept = Kept(kind, [*roots, sys.version_info, *code], most)
         self._earlier: dict[bytes, bytes] = {}
         self._used: dict[bytes, bytes] = {}
         self._begun = False

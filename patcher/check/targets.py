@@ -299,7 +299,7 @@ def symbols_of(package: Path) -> Symbols:
     from patcher.analysis.kept_readings import KeptReadings
     from patcher.analysis.symbols import Symbols
 
-    return Symbols(package, kept=KeptReadings([package], "modules"))
+    return Symbols(package, kept=KeptReadings([package], package=True))
 
 
 def surroundings(session: Session) -> dict[str, str | None]:

@@ -69,7 +69,7 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
 
 
 def told_of(folder: Path) -> list[object]:
-    symbols = Symbols(folder, kept=KeptReadings([folder], "modules"))
+    symbols = Symbols(folder, kept=KeptReadings([folder], package=True))
     found: list[object] = [symbols.has(f"pkg.{name}") for name in NAMES]
     found += [symbols.signature(symbols.resolve(f"pkg.{name}").definition) for name in ("Engine", "Engine.Inner.run")]
     symbols.modules.keep()
@@ -94,7 +94,7 @@ def test_a_module_that_has_changed_is_read_again_alone(folder: Path, parsed: lis
 
 
 def test_two_commands_that_ask_different_things_do_not_hinder_each_other(folder: Path, parsed: list[bytes]) -> None:
-    one, other = (Symbols(folder, kept=KeptReadings([folder], "modules")) for _ in range(2))
+    one, other = (Symbols(folder, kept=KeptReadings([folder], package=True)) for _ in range(2))
     assert one.has("pkg.Engine.twice")
     assert other.has("pkg.make(name)")
     for symbols in (one, other):
