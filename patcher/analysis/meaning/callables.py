@@ -36,7 +36,7 @@ from patcher.analysis.symbols import (
     Variable,
     full_name,
 )
-from patcher.analysis.symbols.classes import methods
+from patcher.analysis.symbols.classes import has_metaclass, methods
 from patcher.analysis.symbols.definition import is_static
 from patcher.analysis.symbols.scope import FunctionHeader, FunctionNode
 from patcher.analysis.symbols.signature import constructor_of, read_parameters
@@ -156,7 +156,7 @@ def _constructor(program: Program, owner: Class | TreeClass) -> Callable_:
     if not any(isinstance(one, Class) for one in order):
         return NotOurs()
     # A metaclass with a `__call__` decides what a call takes.
-    if _has_metaclass(order):
+    if any(isinstance(one, Class) and has_metaclass(one) for one in order):
         return Unknown("it has a metaclass", symbol)
     made = constructor_of(order, lambda base: program.symbols(base.module))
     # An exception class without an `__init__` takes any positional arguments.
@@ -193,15 +193,6 @@ def _is_exception(name: str) -> bool:
 
 def _holds(program: Program, base: object, header: FunctionHeader) -> bool:
     return isinstance(base, Class) and header in methods(program.symbols(base.module), base)
-
-
-def _has_metaclass(order: list[Class | External | Unknown]) -> bool:
-    return any(
-        name == "metaclass" and last_name(value) not in ("ABCMeta", "EnumMeta", "EnumType")
-        for one in order
-        if isinstance(one, Class)
-        for name, value in one.header.keywords
-    )
 
 
 _KEEP = frozenset(
@@ -271,8 +262,7 @@ def _keeps(program: Program, called: Expression, function: Function) -> bool:
             pass
     if not isinstance(found, Function):
         return False
-    summary, header = program.symbols(found.module).modules.holding(found.module), found.header
-    return program.once(("keeps", header), lambda: summary.asked_of(header, _returns_like), False)
+    return program.symbols(found.module).modules.holding(found.module).asked_of(found.header, _returns_like)
 
 
 def _returns_like(node: FunctionNode) -> bool:

@@ -157,11 +157,15 @@ def is_open(symbols: Lookup, owner: Class) -> str:
     # `for name in names: vars()[name] = make(name)` in the body, or `setattr(Tensor, name, method)` after the class.
     if body.computes_names or sets_by_computed_names(symbols.modules.holding(owner.module), owner.qualname):
         return f"attributes of {owner.qualname} are set by computed names"
-    for name, value in owner.header.keywords:
-        # A metaclass may add attributes; these two are known to add none to instances.
-        if name == "metaclass" and last_name(value) not in ("ABCMeta", "EnumMeta"):
-            return f"{owner.qualname} has a metaclass"
-    return ""
+    return f"{owner.qualname} has a metaclass" if has_metaclass(owner) else ""
+
+
+def has_metaclass(owner: Class) -> bool:
+    """Whether a metaclass may add attributes, or decide what a call takes; these are known to do neither."""
+    return any(
+        name == "metaclass" and last_name(value) not in ("ABCMeta", "EnumMeta", "EnumType")
+        for name, value in owner.header.keywords
+    )
 
 
 def external_has(dotted: str, name: str) -> bool | None:

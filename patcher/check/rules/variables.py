@@ -91,17 +91,13 @@ def owner_of(name: str) -> str | None:
     return next((package for package, names in _OWNERS if names.fullmatch(name)), None)
 
 
-def _registered_in(symbols: Symbols) -> frozenset[str]:
-    return symbols.answers.once("registered variables", lambda: _names_in_registry(symbols))
-
-
 def _registry(symbols: Symbols) -> Module | None:
     name = _REGISTRY.get(symbols.modules.name)
     found = symbols.modules.find(name) if name is not None else None
     return found if isinstance(found, Module) else None
 
 
-def _names_in_registry(symbols: Symbols) -> frozenset[str]:
+def _registered_in(symbols: Symbols) -> frozenset[str]:
     """The keys of the registry, and the names under which their functions read the environment."""
     module = _registry(symbols)
     summary = symbols.modules.summary(module) if module is not None else Unknown("it has no registry")
