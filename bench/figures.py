@@ -130,9 +130,10 @@ def _forget_results() -> None:
 
 
 def _forget_readings() -> None:
-    """The same, and what they have read of the trees."""
+    """The same, and what they have read of the trees and of packages."""
     _forget_results()
-    shutil.rmtree(cache_root() / "readings", ignore_errors=True)
+    for kind in ("readings", "modules"):
+        shutil.rmtree(cache_root() / kind, ignore_errors=True)
 
 
 def matrix(counts: Sequence[int]) -> Iterator[Amount]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bench.injected.sites import Site
 from patcher.analysis.symbols import Class, Definition, External, Function, Module, Symbols
-from patcher.analysis.symbols.classes import linearise
+from patcher.analysis.symbols.classes import declared_fields, linearise
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -109,7 +109,7 @@ def _attribute_gone(site: Site, symbols: Symbols) -> Iterator[Break]:
         return
     definition = symbols.resolve(site.symbol).definition
     if isinstance(definition, Function) and (path := _path(symbols, definition)) is not None:
-        text = _spliced(path, definition.node, lambda n: _called(n, f"{n.name}_renamed"))
+        text = _spliced(path, symbols.syntax(definition), lambda n: _called(n, f"{n.name}_renamed"))
         if text is not None:
             kinds = frozenset({"attribute-removed", "symbol-removed", "symbol-moved"})
             yield Break("attribute renamed", site, {path: text}, site.lines, kinds)
@@ -122,7 +122,7 @@ def _base_asks_more(site: Site, symbols: Symbols) -> Iterator[Break]:
             continue
         definition = symbols.member(owner, method).definition
         if isinstance(definition, Function) and (path := _path(symbols, definition)) is not None:
-            text = _spliced(path, definition.node, _demanding)
+            text = _spliced(path, symbols.syntax(definition), _demanding)
             if text is not None:
                 yield Break("base asks more", site, {path: text}, (line, line), frozenset({"override-mismatch"}))
 
@@ -151,7 +151,7 @@ def _home(symbols: Symbols, site: Site) -> _Home | None:
     if not isinstance(definition, Class | Function) or definition.qualname != site.name:
         return None
     path = _path(symbols, definition)
-    return _Home(definition.module, path, definition.node) if path is not None else None
+    return _Home(definition.module, path, symbols.syntax(definition)) if path is not None else None
 
 
 def _path(symbols: Symbols, definition: Definition) -> Path | None:
@@ -177,7 +177,7 @@ def _function(symbols: Symbols, site: Site) -> tuple[Path, FunctionNode] | None:
         definition = symbols.member(definition, "__init__").definition
     if not isinstance(definition, Function) or (path := _path(symbols, definition)) is None:
         return None
-    return path, definition.node
+    return path, symbols.syntax(definition)
 
 
 def _takers(symbols: Symbols, site: Site, keyword: str) -> Iterator[tuple[Path, ast.ClassDef | FunctionNode]]:
@@ -190,11 +190,9 @@ def _takers(symbols: Symbols, site: Site, keyword: str) -> Iterator[tuple[Path, 
     owner = symbols.resolve(site.symbol).definition
     path = _path(symbols, owner)
     if found is None and isinstance(owner, Class) and path is not None and not _is_typed_dict(symbols, owner):
-        fields = {
-            n.target.id for n in owner.node.body if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)
-        }
+        fields = {field.name for field in declared_fields(symbols, owner)}
         if keyword in fields:
-            yield path, owner.node
+            yield path, symbols.syntax(owner)
 
 
 def _is_typed_dict(symbols: Symbols, owner: Class) -> bool:

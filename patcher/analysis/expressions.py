@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
+from patcher.analysis.parameters import Signature, signature_in
 from patcher.analysis.syntax import parts
 
 _SHARED = 4096
@@ -109,15 +110,39 @@ class Comprehension(NamedTuple):
     tests: tuple[Expression, ...]
 
 
+class Generated(NamedTuple):
+    """Any other comprehension; of a dict's, `element` is the value."""
+
+    element: Expression
+    parts: tuple[Expression, ...]
+
+
+class Formatted(NamedTuple):
+    """An f-string, and what stands in it."""
+
+    parts: tuple[Expression, ...]
+
+
+class Lambda(NamedTuple):
+    signature: Signature
+    parts: tuple[Expression, ...]
+
+
+class Spread(NamedTuple):
+    """`*x` in a list, tuple or set."""
+
+    of: Expression
+
+
 class Other(NamedTuple):
-    """What no evaluator follows, such as a lambda; what stands in it can still be looked through."""
+    """What nothing follows, such as `yield x`; what stands in it can still be looked through."""
 
     parts: tuple[Expression, ...]
 
 
 Expression: TypeAlias = (
     Constant | Name | Attribute | Call | Compare | BoolOp | Not | Negative | BinOp | Elements | Table | Subscript
-    | Slice | IfExp | Comprehension | Other
+    | Slice | IfExp | Comprehension | Generated | Formatted | Lambda | Spread | Other
 )  # fmt: skip
 
 
@@ -161,11 +186,61 @@ def last_name(of: Expression) -> str:
     return of.id if isinstance(of, Name) else of.name if isinstance(of, Attribute) else ""
 
 
+def is_none(of: Expression | None) -> bool:
+    """Whether it is the constant `None`."""
+    return isinstance(of, Constant) and of.value is None
+
+
+def dotted_or_called(of: Expression) -> Expression:
+    """What a decorator or the like names: `cache` for `@cache` and for `@cache()`."""
+    return of.of if isinstance(of, Call) else of
+
+
+def shown(of: Expression) -> str:
+    """The expression as code, for messages and for what is looked up by its text; "…" for what is not followed."""
+    match of:
+        case Name(id=name):
+            return name
+        case Constant(value=value):
+            return "..." if value is ... else repr(value)
+        case Attribute(of=inner, name=name):
+            return f"{shown(inner)}.{name}"
+        case Call(of=called, positional=positional, keywords=words, spread=spread):
+            given = [*map(shown, positional), *(f"{name}={shown(value)}" for name, value in words)]
+            return f"{shown(called)}({', '.join([*given, *(f'*{shown(one)}' for one in spread)])})"
+        case Subscript(of=inner, key=Elements(kind="tuple", values=(_, *_) as values)):
+            return f"{shown(inner)}[{', '.join(map(shown, values))}]"
+        case Subscript(of=inner, key=key):
+            return f"{shown(inner)}[{shown(key)}]"
+        case Elements(kind=kind, values=values):
+            begin, end = {"list": ("[", "]"), "set": ("{", "}"), "tuple": ("(", ")")}[kind]
+            return f"{begin}{', '.join(map(shown, values))}{',' if kind == 'tuple' and len(values) == 1 else ''}{end}"
+        case BinOp(left=left, operator=operator, right=right) if operator:
+            return f"{shown(left)} {operator} {shown(right)}"
+        case _:
+            return "…"
+
+
+class Place:
+    """An expression as the key of an answer. Equal ones are told apart, as the name `x` equals the text "x"."""
+
+    __slots__ = ("of",)
+
+    def __init__(self, of: Expression) -> None:
+        self.of = of
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Place) and other.of is self.of
+
+    def __hash__(self) -> int:
+        return id(self.of)
+
+
 OPERATORS: Mapping[type[ast.AST], str] = {
     ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Is: "is",
-    ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in", ast.Add: "+", ast.Sub: "-",
+    ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in", ast.Add: "+", ast.Sub: "-", ast.BitOr: "|",
 }  # fmt: skip
-"""Operators that are evaluated; any other is written ""."""
+"""Operators that are asked for; any other is written ""."""
 
 
 # A tree mentions `self` and `self.config` thousands of times: one value stands for all of them, in memory and in what
@@ -197,7 +272,8 @@ def _every(nodes: list[ast.expr]) -> tuple[Expression, ...]:
     return tuple(expression(node) for node in nodes)
 
 
-def _maybe(node: ast.expr | None) -> Expression | None:
+def maybe(node: ast.expr | None) -> Expression | None:
+    """The expression, where there is one."""
     return None if node is None else expression(node)
 
 
@@ -237,7 +313,13 @@ def _comprehension(node: ast.GeneratorExp | ast.ListComp | ast.SetComp) -> Expre
         case [ast.comprehension(target=ast.Name(id=name), iter=over, ifs=tests)]:
             return Comprehension(expression(node.elt), name, expression(over), _every(tests))
         case _:
-            return Other(_parts(node))
+            element, *rest = _parts(node)
+            return Generated(element, tuple(rest))
+
+
+def _dict_comprehension(node: ast.DictComp) -> Expression:
+    key, value, *rest = _parts(node)
+    return Generated(value, (key, *rest))
 
 
 _READERS: Mapping[type[ast.AST], Callable[[Any], Expression]] = {
@@ -254,13 +336,17 @@ _READERS: Mapping[type[ast.AST], Callable[[Any], Expression]] = {
     ast.List: _elements,
     ast.Tuple: _elements,
     ast.Set: _elements,
-    ast.Dict: lambda node: Table(tuple(_maybe(key) for key in node.keys), _every(node.values)),
+    ast.Dict: lambda node: Table(tuple(maybe(key) for key in node.keys), _every(node.values)),
     ast.Subscript: lambda node: Subscript(expression(node.value), expression(node.slice)),
-    ast.Slice: lambda node: Slice(_maybe(node.lower), _maybe(node.upper), _maybe(node.step)),
+    ast.Slice: lambda node: Slice(maybe(node.lower), maybe(node.upper), maybe(node.step)),
     ast.IfExp: lambda node: IfExp(expression(node.test), expression(node.body), expression(node.orelse)),
     ast.GeneratorExp: _comprehension,
     ast.ListComp: _comprehension,
     ast.SetComp: _comprehension,
+    ast.DictComp: _dict_comprehension,
+    ast.JoinedStr: lambda node: Formatted(_parts(node)),
+    ast.Lambda: lambda node: Lambda(signature_in(node.args), _parts(node)),
+    ast.Starred: lambda node: Spread(expression(node.value)),
     ast.Await: lambda node: expression(node.value),
     ast.NamedExpr: lambda node: expression(node.value),
 }

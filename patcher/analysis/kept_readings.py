@@ -1,4 +1,4 @@
-"""What the files of a tree say, kept in the user's cache folder for the next command on the same tree.
+"""What the files of a tree or of a package say, kept in the user's cache folder for the next command on the same one.
 
 Loading what a reading of a text found takes a tenth of the time of reading it again. What is kept is known by a hash of
 the text and by the code that read it, so that nothing of another text, another Python or another version of this tool
@@ -23,6 +23,8 @@ T = TypeVar("T")
 
 _TREES = 24
 """Trees of which something is kept, the latest."""
+_PACKAGES = 72
+"""The same of packages, each release by itself: a check looks at some ten of them, and one takes 0.3 MB."""
 _MOST_BYTES = 8 << 20
 """Of one tree, packed. All of verl 0.9.1 takes 2 MB, and each text that a file has had in between takes its part."""
 _OVERHEAD = 250
@@ -30,11 +32,14 @@ _OVERHEAD = 250
 
 
 class KeptReadings:
-    """The readings of one tree, or of several that are always read together."""
+    """The readings of one tree, or of several that are always read together; or of one `package`."""
 
-    def __init__(self, roots: Iterable[Path]) -> None:
-        code = stamps(Path(__file__).parent), stamps(Path(python.__file__).parent, Path(python.__file__).name)
-        self._kept = Kept("readings", [*roots, sys.version_info, *code], _TREES)
+    def __init__(self, roots: Iterable[Path], *, package: bool = False) -> None:
+        here = Path(__file__).parent
+        # Rules ask the syntax of packages too.
+        code = stamps(here), stamps(here.with_name("check")), stamps(Path(python.__file__).parent, "python.py")
+        kind, most = ("modules", _PACKAGES) if package else ("readings", _TREES)
+        self._kept = Kept(kind, [*roots, sys.version_info, *code], most)
         self._earlier: dict[bytes, bytes] = {}
         self._used: dict[bytes, bytes] = {}
         self._begun = False
@@ -63,7 +68,10 @@ class KeptReadings:
             return
         # A file may nest deeper than pickle follows.
         with suppress(pickle.PicklingError, RecursionError):
-            self._use(key, zlib.compress(packed(value), 1))
+            content = zlib.compress(packed(value), 1)
+            if (before := self._used.pop(key, None)) is not None:  # More is known of it by now.
+                self._room += len(before) + _OVERHEAD
+            self._use(key, content)
             self._changed = True
 
     def _use(self, key: bytes, content: bytes) -> None:

@@ -49,6 +49,8 @@ def compute(session: Session, request: CheckRequest) -> tuple[Check, bool]:
     progress("")
     repaired = repair(session, project, target, report, baseline)
     project.keep()
+    for symbols in target.packages.values():
+        symbols.modules.keep()
     unreadable = _unreadable(report)
     before, after = repaired.repairs.before, repaired.repairs.after
     in_baseline: tuple[Finding, ...] = ()

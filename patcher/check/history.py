@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 from patcher.analysis.findings import Finding, Report
 from patcher.analysis.severity.rating import severity_in_place
-from patcher.analysis.symbols import Symbols
 from patcher.analysis.target import Target
 from patcher.analysis.uses import Use
 from patcher.check.pair import check_pair
-from patcher.check.targets import Located, release_folder
+from patcher.check.targets import Located, release_folder, symbols_of
 from patcher.errors import ReleaseError
 from patcher.packages.agent.folders import package_in
 from patcher.packages.releases.cache import cached_sources
@@ -25,6 +24,7 @@ from patcher.worktree import files
 
 if TYPE_CHECKING:
     from patcher.analysis.project import Project
+    from patcher.analysis.symbols import Symbols
 
 
 T = TypeVar("T", bound=Hashable)
@@ -218,15 +218,17 @@ class _EarlierReleases:
         package = self._package(version)
         if package is None:
             return None
+        symbols = symbols_of(package)
         again = check_pair(
             self.history.project,
-            self._then(version, Symbols(package)),
+            self._then(version, symbols),
             verl=self.report.verl,
             baseline=self.history.baseline,
             files=(),
             further=self._uses(wanted),
             weigh=severity_in_place,
         )
+        symbols.modules.keep()
         return {place for one in again.findings if (place := _place(one)) in wanted and self._counts(one, place)}
 
     def _package(self, version: str) -> Path | None:

@@ -22,6 +22,7 @@ from patcher.packages.agent.folders import (
 from patcher.packages.environment import ABSENT
 
 if TYPE_CHECKING:
+    from patcher.analysis.symbols import Symbols
     from patcher.analysis.target import Target
     from patcher.session.session import Session
 
@@ -276,7 +277,6 @@ def _under(session: Session, module: str) -> Path | None:
 
 def target_of(located: Iterable[Located], session: Session) -> Target:
     """The packages in question, and around them the versions of what is installed."""
-    from patcher.analysis.symbols import Symbols
     from patcher.analysis.target import Target
 
     found = tuple(located)
@@ -289,9 +289,17 @@ def target_of(located: Iterable[Located], session: Session) -> Target:
             versions[one.asked.known_as] = one.version
     return Target(
         {one.asked.module: one.shown for one in found},
-        {one.asked.module: Symbols(one.package) for one in found if one.package is not None},
+        {one.asked.module: symbols_of(one.package) for one in found if one.package is not None},
         versions,
     )
+
+
+def symbols_of(package: Path) -> Symbols:
+    """The symbols of a package, with what earlier commands have read of it."""
+    from patcher.analysis.kept_readings import KeptReadings
+    from patcher.analysis.symbols import Symbols
+
+    return Symbols(package, kept=KeptReadings([package], package=True))
 
 
 def surroundings(session: Session) -> dict[str, str | None]:

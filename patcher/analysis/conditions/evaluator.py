@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
+from patcher.analysis import expressions as ex
 from patcher.analysis.conditions.calls import called
 from patcher.analysis.conditions.job import Job
 from patcher.analysis.conditions.names import EvalContext, NameResolver, Summaries, class_of
@@ -37,25 +38,7 @@ from patcher.analysis.conditions.terms import (
     truth,
     values_of,
 )
-from patcher.analysis.expressions import (
-    Attribute,
-    BinOp,
-    BoolOp,
-    Call,
-    Compare,
-    Comprehension,
-    Constant,
-    Elements,
-    Expression,
-    IfExp,
-    Name,
-    Negative,
-    Not,
-    Other,
-    Slice,
-    Subscript,
-    Table,
-)
+from patcher.analysis.expressions import Expression
 from patcher.analysis.summary import FileSummary, Import
 from patcher.analysis.uses import Condition, When, WhenRaised
 
@@ -159,45 +142,45 @@ class Evaluator(NameResolver):
 
     def _term(self, of: Expression, context: EvalContext) -> Term:
         match of:
-            case Constant(value=value):
+            case ex.Constant(value=value):
                 return Known(value)
-            case Name(id=name):
+            case ex.Name(id=name):
                 return self.name(name, context)
-            case Attribute(of=value, name=name):
+            case ex.Attribute(of=value, name=name):
                 return self._attribute(value, name, context)
-            case Call():
+            case ex.Call():
                 return called(self, of, context)
-            case Compare():
+            case ex.Compare():
                 return self._compare(of, context)
-            case BoolOp():
+            case ex.BoolOp():
                 return self._bool(of, context)
-            case Not(of=operand):
+            case ex.Not(of=operand):
                 answer = truth(self.value(operand, context))
                 return UNKNOWN if answer is None else Known(not answer)
-            case Negative(of=operand):
+            case ex.Negative(of=operand):
                 inner = self.value(operand, context)
                 return Known(-inner.value) if isinstance(inner, Known) and isinstance(inner.value, int) else UNKNOWN
-            case Elements():
+            case ex.Elements():
                 return self._elements(of, context)
-            case Table():
+            case ex.Table():
                 return self._table(of, context)
-            case Subscript(of=value, key=key):
+            case ex.Subscript(of=value, key=key):
                 return self._item(self.term(value, context), key, context)
-            case IfExp(test=test, body=body, orelse=orelse):
+            case ex.IfExp(test=test, body=body, orelse=orelse):
                 answer = truth(self.value(test, context))
                 if answer is None:
                     # An undecided test does not matter where both sides are the same.
                     one, other = self.term(body, context), self.term(orelse, context)
                     return one if one == other else UNKNOWN
                 return self.term(body if answer else orelse, context)
-            case Comprehension():
+            case ex.Comprehension():
                 return self._comprehension(of, context)
-            case BinOp(left=left, operator=operator, right=right):
+            case ex.BinOp(left=left, operator=operator, right=right):
                 one, other = self.value(left, context), self.value(right, context)
                 if isinstance(one, Known) and isinstance(other, Known) and operator in BINARY:
                     return BINARY[operator](one, other)
                 return UNKNOWN
-            case Slice() | Other():
+            case ex.Slice() | ex.Generated() | ex.Formatted() | ex.Lambda() | ex.Spread() | ex.Other():
                 return UNKNOWN
 
     # attributes and items
@@ -205,7 +188,7 @@ class Evaluator(NameResolver):
     def _attribute(self, value: Expression, name: str, context: EvalContext) -> Term:
         if (fixed := self.fixed(name)) is not None:
             return fixed
-        if isinstance(value, Name) and value.id == "self" and (body := context.body) is not None:
+        if isinstance(value, ex.Name) and value.id == "self" and (body := context.body) is not None:
             return self.self_attribute(context.summary, class_of(context.summary, body), name)
         return self.attribute_of(self.term(value, context), name)
 
@@ -248,7 +231,7 @@ class Evaluator(NameResolver):
         if not isinstance(of, Known):
             return UNKNOWN
         index: object
-        if isinstance(key, Slice):
+        if isinstance(key, ex.Slice):
             parts = (key.lower, key.upper, key.step)
             bounds = values_of([Known(None) if part is None else self.term(part, context) for part in parts])
             if bounds is None:
@@ -266,7 +249,7 @@ class Evaluator(NameResolver):
 
     # operators
 
-    def _elements(self, of: Elements, context: EvalContext) -> Term:
+    def _elements(self, of: ex.Elements, context: EvalContext) -> Term:
         terms = [self.value(part, context) for part in of.values]
         values = values_of(terms)
         if values is None:
@@ -276,16 +259,18 @@ class Evaluator(NameResolver):
         except TypeError:
             return UNKNOWN
 
-    def _table(self, of: Table, context: EvalContext) -> Term:
+    def _table(self, of: ex.Table, context: EvalContext) -> Term:
         # An empty one is filled somewhere, so that what it holds is not known.
-        if not of.keys or not all(isinstance(key, Constant) for key in of.keys):
+        if not of.keys or not all(isinstance(key, ex.Constant) for key in of.keys):
             return UNKNOWN
         known = values_of([self.value(value, context) for value in of.values])
         if known is None:
             return UNKNOWN
-        return Known({key.value: value for key, value in zip(of.keys, known, strict=True) if isinstance(key, Constant)})
+        return Known(
+            {key.value: value for key, value in zip(of.keys, known, strict=True) if isinstance(key, ex.Constant)}
+        )
 
-    def _bool(self, of: BoolOp, context: EvalContext) -> Term:
+    def _bool(self, of: ex.BoolOp, context: EvalContext) -> Term:
         decisive = not of.every
         unsure = False
         term: Term = UNKNOWN
@@ -304,7 +289,7 @@ class Evaluator(NameResolver):
             unsure = unsure or answer is None
         return UNKNOWN if unsure else term
 
-    def _compare(self, of: Compare, context: EvalContext) -> Term:
+    def _compare(self, of: ex.Compare, context: EvalContext) -> Term:
         left = of.left
         one = self.value(left, context)
         sure = True
@@ -322,7 +307,7 @@ class Evaluator(NameResolver):
             one, left = other, right
         return Known(True) if sure else UNKNOWN
 
-    def _comprehension(self, of: Comprehension, context: EvalContext) -> Term:
+    def _comprehension(self, of: ex.Comprehension, context: EvalContext) -> Term:
         over = self.value(of.over, context)
         if isinstance(over, Names) and not of.tests:
             return over

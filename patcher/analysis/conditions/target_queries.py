@@ -187,7 +187,7 @@ class TargetQueries:
         # A class that takes `**kwargs` and shows no parameter may take any.
         complete = not (isinstance(definition, Class) and found.any_keyword and not names)
         # A decorator may change how many there are, and of a method it depends on how it is come by.
-        plain = isinstance(definition, Function) and definition.owner is None and not definition.node.decorator_list
+        plain = isinstance(definition, Function) and definition.owner is None and not definition.header.decorators
         count = len(found.parameters) + found.any_positional + found.any_keyword
         return Names(names, complete, count if plain else None)
 

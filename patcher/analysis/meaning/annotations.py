@@ -4,8 +4,8 @@
 
 from __future__ import annotations
 
-import ast
-
+from patcher.analysis import expressions as ex
+from patcher.analysis.expressions import Expression, Place, below, expression, last_name
 from patcher.analysis.meaning.lookup import Lookup
 from patcher.analysis.meaning.meanings import (
     Container,
@@ -14,12 +14,10 @@ from patcher.analysis.meaning.meanings import (
     Meanings,
     Outside,
     TypeOf,
-    local_import,
     union,
 )
 from patcher.analysis.symbols import Absent, Class, Definition, External, Module, Unknown, Variable
 from patcher.analysis.symbols.scope import Imported
-from patcher.analysis.syntax import last_name
 from patcher.worktree.python import UnreadableError, parse_expression
 
 _UNTOLD = Unknown("not annotated with a class")
@@ -36,33 +34,33 @@ _MAPPINGS = frozenset({"dict", "Dict", "Mapping", "MutableMapping", "OrderedDict
 _ANYTHING = frozenset({"typing.Any", "typing_extensions.Any", "builtins.object"})
 
 
-def annotated_as(program: Lookup, annotation: ast.expr, module: str, frame: Frame | None = None) -> Meanings:
+def annotated_as(program: Lookup, annotation: Expression, module: str, frame: Frame | None = None) -> Meanings:
     """What a value with that annotation is; `None` among alternatives is left out."""
     frame = frame or Frame(module)
-    return program.once(("annotated", annotation, frame), lambda: _read(program, annotation, frame), (_UNTOLD,))
+    return program.once(("annotated", Place(annotation), frame), lambda: _read(program, annotation, frame), (_UNTOLD,))
 
 
-def _read(program: Lookup, annotation: ast.expr, frame: Frame) -> Meanings:
+def _read(program: Lookup, annotation: Expression, frame: Frame) -> Meanings:
     match annotation:
-        case ast.Constant(value=None):
+        case ex.Constant(value=None):
             return ()
-        case ast.Constant(value=str() as text):
+        case ex.Constant(value=str() as text):
             try:
-                return _read(program, parse_expression(text.strip()), frame)
+                return _read(program, expression(parse_expression(text.strip())), frame)
             except UnreadableError:
                 return (_UNTOLD,)
-        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+        case ex.BinOp(left=left, operator="|", right=right):
             return union(_read(program, left, frame), _read(program, right, frame))
-        case ast.Name() | ast.Attribute():
+        case ex.Name() | ex.Attribute():
             return _named(program, annotation, frame)
-        case ast.Subscript(value=value, slice=inner):
+        case ex.Subscript(of=value, key=inner):
             return _subscripted(program, value, inner, frame)
         case _:
             return (_UNTOLD,)
 
 
-def _named(program: Lookup, node: ast.Name | ast.Attribute, frame: Frame) -> Meanings:
-    if (node.attr if isinstance(node, ast.Attribute) else node.id) == "Self" and frame.receiver is not None:
+def _named(program: Lookup, node: ex.Name | ex.Attribute, frame: Frame) -> Meanings:
+    if last_name(node) == "Self" and frame.receiver is not None:
         return (_as_instance(frame),)
     return _as_class(program, type_named(program, node, frame), frame)
 
@@ -87,20 +85,18 @@ def _as_class(program: Lookup, definition: Definition, frame: Frame) -> Meanings
             if name in _ANYTHING:
                 return (_UNTOLD,)
             return (Outside(name),)
-        case Variable(module=module, value=ast.Call(func=func) as call) if last_name(func) == "TypeVar":
+        case Variable(module=module, value=ex.Call(of=called, keywords=words)) if last_name(called) == "TypeVar":
             # `def from_config(cls: type[T]) -> T`: T is the class that the method is called on.
             if (own := _own_variable(definition, frame)) is not None:
                 return own
             # `TypeVar("T", bound=Base)` is at least a Base.
-            for word in call.keywords:
-                if word.arg == "bound":
-                    return annotated_as(program, word.value, module)
-            return (_UNTOLD,)
+            bound = dict(words).get("bound")
+            return (_UNTOLD,) if bound is None else annotated_as(program, bound, module)
         # `UserId = NewType("UserId", int)`
-        case Variable(value=ast.Call(func=func)) if last_name(func) == "NewType":
+        case Variable(value=ex.Call(of=called)) if last_name(called) == "NewType":
             return (Outside("typing.NewType"),)
-        case Variable(module=module, value=ast.expr() as value) if isinstance(
-            value, ast.Name | ast.Attribute | ast.Subscript | ast.BinOp | ast.Constant
+        case Variable(
+            module=module, value=ex.Name() | ex.Attribute() | ex.Subscript() | ex.BinOp() | ex.Constant() as value
         ):
             return annotated_as(program, value, module)
         case Unknown() | Absent():
@@ -113,16 +109,16 @@ def _own_variable(variable: Variable, frame: Frame) -> Meanings | None:
     """A type variable that stands for the receiver: `self: T`, `cls: type[T]`."""
     if frame.function is None or frame.receiver is None:
         return None
-    arguments = [*frame.function.args.posonlyargs, *frame.function.args.args]
-    if arguments and arguments[0].annotation is not None:
-        names = {node.id for node in ast.walk(arguments[0].annotation) if isinstance(node, ast.Name)}
-        if variable.qualname in names:
-            return (_as_instance(frame),)
+    annotation = frame.function.annotations.get(frame.function.signature.first)
+    if annotation is not None and any(
+        isinstance(one, ex.Name) and one.id == variable.qualname for one in below(annotation)
+    ):
+        return (_as_instance(frame),)
     return None
 
 
-def _subscripted(program: Lookup, value: ast.expr, inner: ast.expr, frame: Frame) -> Meanings:
-    parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+def _subscripted(program: Lookup, value: Expression, inner: Expression, frame: Frame) -> Meanings:
+    parts = inner.values if isinstance(inner, ex.Elements) and inner.kind == "tuple" else (inner,)
     kind = last_name(value)
     if kind in _THROUGH:
         return union(*(_read(program, part, frame) for part in parts))
@@ -142,17 +138,17 @@ def _subscripted(program: Lookup, value: ast.expr, inner: ast.expr, frame: Frame
     if kind in ("Literal", "Callable"):
         return (Outside(f"typing.{kind}"),)
     # Any other generic class, `Queue[int]`, is an instance of the class.
-    if isinstance(value, ast.Name | ast.Attribute):
+    if isinstance(value, ex.Name | ex.Attribute):
         return _named(program, value, frame)
     return (_UNTOLD,)
 
 
-def type_named(program: Lookup, node: ast.expr, frame: Frame) -> Definition:
+def type_named(program: Lookup, node: Expression, frame: Frame) -> Definition:
     """What a dotted name in an annotation stands for: names for type checkers, of the function and of the class too."""
 
     symbols = program.symbols(frame.module)
     match node:
-        case ast.Name(id=name):
+        case ex.Name(id=name):
             home = symbols.modules.find(frame.module)
             scope = symbols.modules.scope(home) if isinstance(home, Module) else None
             if scope is not None and not isinstance(scope, Unknown):
@@ -162,7 +158,8 @@ def type_named(program: Lookup, node: ast.expr, frame: Frame) -> Definition:
                         found = symbols.imported(frame.module, binding.made_by).definition
                         if not isinstance(found, Absent):
                             return _across(program, found)
-            if frame.function is not None and (imported := local_import(frame.function, name)) is not None:
+            inside = symbols.body(frame.module, frame.function).imports if frame.function is not None else {}
+            if (imported := inside.get(name)) is not None:
                 return _across(program, symbols.imported(frame.module, imported).definition)
             if frame.owner is not None:
                 inner = symbols.member(frame.owner, name).definition
@@ -170,7 +167,7 @@ def type_named(program: Lookup, node: ast.expr, frame: Frame) -> Definition:
                 if isinstance(inner, Class):
                     return inner
             return _across(program, symbols.expression(frame.module, node).definition)
-        case ast.Attribute(value=value, attr=attribute):
+        case ex.Attribute(of=value, name=attribute):
             owner = type_named(program, value, frame)
             if isinstance(owner, External):
                 return _across(program, External(f"{owner.name}.{attribute}"))
@@ -186,5 +183,5 @@ def _across(program: Lookup, definition: Definition) -> Definition:
     return program.resolve(definition.name).definition if isinstance(definition, External) else definition
 
 
-def _is_dots(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is ...
+def _is_dots(node: Expression) -> bool:
+    return isinstance(node, ex.Constant) and node.value is ...

@@ -7,8 +7,10 @@ from __future__ import annotations
 import ast
 import builtins
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
 
+from patcher.analysis import expressions as ex
+from patcher.analysis.expressions import Expression, below, dotted_or_called, expression, last_name
 from patcher.analysis.meaning.annotations import type_named
 from patcher.analysis.meaning.inference import infer
 from patcher.analysis.meaning.meanings import (
@@ -34,7 +36,9 @@ from patcher.analysis.symbols import (
     Variable,
     full_name,
 )
+from patcher.analysis.symbols.classes import has_metaclass, methods
 from patcher.analysis.symbols.definition import is_static
+from patcher.analysis.symbols.scope import FunctionHeader, FunctionNode
 from patcher.analysis.symbols.signature import constructor_of, read_parameters
 
 if TYPE_CHECKING:
@@ -77,19 +81,19 @@ def _takes(program: Program, called: Meaning) -> Callable_:
         case Method(function=function, receiver=receiver):
             # `Class.method(x)` passes `self` by hand, so that it counts as a parameter; `instance.method(x)` binds it.
             on_instance = isinstance(receiver, InstanceOf)
-            bound = not is_static(function.node) and (on_instance or is_class_method(function.node))
+            name = function.header.name
+            bound = not is_static(function.header) and (on_instance or is_class_method(function.header))
             # `super().__new__(cls, ...)` passes the class by hand.
-            if function.node.name == "__new__":
+            if name == "__new__":
                 bound = False
             kind = receiver.of if isinstance(receiver, InstanceOf | TypeOf) else receiver
             asked = kind if isinstance(kind, Class) else function.owner
-            symbol = f"{dotted(asked)}.{function.node.name}" if asked is not None else full_name(function)
+            symbol = f"{dotted(asked)}.{name}" if asked is not None else full_name(function)
             return _function(program, function, bound=bound, symbol=symbol, receiver=receiver)
         case InstanceOf(of=Class() as of):
             return _instance(program, called, of)
-        case Variable(value=ast.Lambda(args=arguments)):
-            node = ast.FunctionDef(name="<lambda>", args=arguments, body=[], decorator_list=[])
-            return Takes(read_parameters(node, bound=False), full_name(called))
+        case Variable(value=ex.Lambda(signature=signature)):
+            return Takes(signature, full_name(called))
         case Variable():
             return Unknown("what it holds is not known", full_name(called))
         case _:
@@ -114,7 +118,7 @@ def _function(
     changes = changes_parameters(program, function)
     if changes is None:
         return Unknown(f"{function.qualname} is decorated", symbol)
-    signature = read_parameters(function.node, bound=bound)
+    signature = read_parameters(function.header, bound=bound)
     if changes:
         signature = _with(signature, changes)
     return Takes(with_forwarded(program, function, signature, receiver), symbol)
@@ -152,7 +156,7 @@ def _constructor(program: Program, owner: Class | TreeClass) -> Callable_:
     if not any(isinstance(one, Class) for one in order):
         return NotOurs()
     # A metaclass with a `__call__` decides what a call takes.
-    if _has_metaclass(order):
+    if any(isinstance(one, Class) and has_metaclass(one) for one in order):
         return Unknown("it has a metaclass", symbol)
     made = constructor_of(order, lambda base: program.symbols(base.module))
     # An exception class without an `__init__` takes any positional arguments.
@@ -171,14 +175,14 @@ def _constructor(program: Program, owner: Class | TreeClass) -> Callable_:
                 }
                 made = _with(made, frozenset(own))
             return Takes(made, symbol)
-        case node:
-            home = next(base for base in order if _holds(base, node))
+        case header:
+            home = next(base for base in order if _holds(program, base, header))
             assert isinstance(home, Class)
-            function = Function(home.module, f"{home.qualname}.{node.name}", node, home)
+            function = Function(home.module, f"{home.qualname}.{header.name}", header, home)
             changes = changes_parameters(program, function)
             if changes is None:
                 return Unknown(f"{function.qualname} is decorated", symbol)
-            signature = _with(read_parameters(node, bound=True), changes)
+            signature = _with(read_parameters(header, bound=True), changes)
             return Takes(with_forwarded(program, function, signature, InstanceOf(owner, exact=True)), symbol)
 
 
@@ -187,19 +191,8 @@ def _is_exception(name: str) -> bool:
     return isinstance(kind, type) and issubclass(kind, BaseException)
 
 
-def _holds(base: object, node: ast.AST) -> bool:
-    return isinstance(base, Class) and any(inner is node for inner in ast.walk(base.node))
-
-
-def _has_metaclass(order: list[Class | External | Unknown]) -> bool:
-    for one in order:
-        if isinstance(one, Class):
-            for keyword in one.node.keywords:
-                if keyword.arg == "metaclass":
-                    tail = ast.unparse(keyword.value).rpartition(".")[2]
-                    if tail not in ("ABCMeta", "EnumMeta", "EnumType"):
-                        return True
-    return False
+def _holds(program: Program, base: object, header: FunctionHeader) -> bool:
+    return isinstance(base, Class) and header in methods(program.symbols(base.module), base)
 
 
 _KEEP = frozenset(
@@ -238,47 +231,41 @@ _OUTSIDE = ("torch.", "functools.", "contextlib.", "typing.", "typing_extensions
 def changes_parameters(program: Program, function: Function) -> frozenset[str] | None:
     """Keywords that decorators take besides the function's own; None if they may change what it takes."""
     more: set[str] = set()
-    for mark in function.node.decorator_list:
-        called = mark.func if isinstance(mark, ast.Call) else mark
-        if not isinstance(called, ast.Name | ast.Attribute):
+    marks = function.header.decorators
+    for mark in marks:
+        called = dotted_or_called(mark)
+        if not isinstance(called, ex.Name | ex.Attribute):
             return None
-        tail = called.id if isinstance(called, ast.Name) else called.attr
         # Known by name, wherever they come from: each calls the function with what it was given.
-        if tail in _KEEP or tail in ("setter", "getter"):
+        if last_name(called) in _KEEP or last_name(called) in ("setter", "getter"):
             continue
         if not _keeps(program, called, function):
             return None
         # `@deprecate_kwargs("old_name")` takes the old keywords beside the function's own.
-        if isinstance(mark, ast.Call):
-            more |= {
-                node.value for node in ast.walk(mark) if isinstance(node, ast.Constant) and isinstance(node.value, str)
-                and node.value.isidentifier()
-            }  # fmt: skip
-    return (
-        frozenset(more) if any("deprec" in ast.unparse(mark) for mark in function.node.decorator_list) else frozenset()
-    )
+        if isinstance(mark, ex.Call):
+            texts = (one.value for one in below(mark) if isinstance(one, ex.Constant) and isinstance(one.value, str))
+            more |= {text for text in texts if text.isidentifier()}
+    return frozenset(more) if any("deprec" in str(mark) for mark in marks) else frozenset()
 
 
-def _keeps(program: Program, called: ast.expr, function: Function) -> bool:
-    match type_named(program, called, Frame(function.module)):
+def _keeps(program: Program, called: Expression, function: Function) -> bool:
+    found = type_named(program, called, Frame(function.module))
+    match found:
         case External(name=name):
             return name.startswith(_OUTSIDE)
-        case Function(node=node):
-            return program.once(("keeps", node), lambda: _returns_like(node), False)
         # `array_function_dispatch = functools.partial(overrides.array_function_dispatch, module='numpy')`
-        case Variable(
-            module=module,
-            value=ast.Call(func=ast.Name(id="partial") | ast.Attribute(attr="partial"), args=[inner, *_]),
+        case Variable(module=module, value=ex.Call(of=ex.Name() | ex.Attribute() as of, positional=(inner, *_))) if (
+            last_name(of) == "partial"
         ):
-            named = type_named(program, inner, Frame(module))
-            if not isinstance(named, Function):
-                return False
-            return program.once(("keeps", named.node), lambda: _returns_like(named.node), False)
+            found = type_named(program, inner, Frame(module))
         case _:
-            return False
+            pass
+    if not isinstance(found, Function):
+        return False
+    return program.symbols(found.module).modules.holding(found.module).asked_of(found.header, _returns_like)
 
 
-def _returns_like(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+def _returns_like(node: FunctionNode) -> bool:
     """Whether a decorator wraps with `functools.wraps` or gives back what it is given."""
     given: set[str] = set()
     for inner in ast.walk(node):
@@ -303,7 +290,7 @@ def with_forwarded(program: Program, function: Function, signature: Signature, r
     """The signature with `**kwargs` replaced by what becomes of them, where they go to one call and nowhere else.
 
     `receiver` is what the function is called on: `super()` follows its bases."""
-    if not signature.any_keyword or function.node.args.kwarg is None:
+    if not signature.any_keyword or not function.header.signature.any_keyword:
         return signature
     key = ("widened", function, signature, receiver)
     return program.once(key, lambda: _with_forwarded(program, function, signature, receiver), signature)
@@ -311,20 +298,18 @@ def with_forwarded(program: Program, function: Function, signature: Signature, r
 
 def _with_forwarded(program: Program, function: Function, signature: Signature, receiver: Receiver | None) -> Signature:
 
-    node = function.node
-    assert node.args.kwarg is not None
-    words = node.args.kwarg.arg
-    spread = _keyword_spread(node, words)
+    header = function.header
+    spread = program.symbols(function.module).modules.holding(function.module).asked_of(header, _keyword_spread)
     if spread is None:
         return signature
-    call, read = spread
-    positional = node.args.vararg is not None
-    if positional and not _passes(call, node.args.vararg.arg if node.args.vararg else ""):
+    call, passes, read = spread
+    positional = header.signature.any_positional
+    if positional and not passes:
         return signature
     if receiver is None and function.owner is not None:
         receiver = InstanceOf(function.owner)
-    frame = frame_of(function.module, function.owner, node, receiver)
-    found = infer(program, call.func, frame)
+    frame = frame_of(function.module, function.owner, header, receiver)
+    found = infer(program, call.of, frame)
     # The one target must be known.
     if len(found) != 1 or isinstance(found[0], SuperOf):
         return signature
@@ -332,8 +317,8 @@ def _with_forwarded(program: Program, function: Function, signature: Signature, 
     if not isinstance(target, Takes):
         return signature
     inner = target.signature
-    given = {word.arg for word in call.keywords if word.arg}
-    filled = sum(1 for one in call.args if not isinstance(one, ast.Starred))
+    given = {name for name, _ in call.keywords}
+    filled = len(call.positional)
     rest = [one for one in inner.parameters if one.name not in given]
     own = {one.name for one in signature.parameters}
     if not positional:
@@ -349,14 +334,12 @@ def _with_forwarded(program: Program, function: Function, signature: Signature, 
     return Signature((*signature.parameters, *more), any_positional, inner.any_keyword)
 
 
-def _passes(call: ast.Call, name: str) -> bool:
-    return any(
-        isinstance(one, ast.Starred) and isinstance(one.value, ast.Name) and one.value.id == name for one in call.args
-    )
+def _keyword_spread(node: FunctionNode) -> tuple[ex.Call, bool, frozenset[str]] | None:
+    """The one call that gets `**words`, whether `*args` go there too, and the keys read from the words otherwise.
 
-
-def _keyword_spread(node: ast.FunctionDef | ast.AsyncFunctionDef, words: str) -> tuple[ast.Call, frozenset[str]] | None:
-    """The one call that gets `**words`, and the keys read from it otherwise; None if more is done with it."""
+    None if more is done with the words."""
+    words = node.args.kwarg.arg if node.args.kwarg else ""
+    rest = node.args.vararg.arg if node.args.vararg else ""
     calls: list[ast.Call] = []
     read: set[str] = set()
     known = 0
@@ -386,4 +369,8 @@ def _keyword_spread(node: ast.FunctionDef | ast.AsyncFunctionDef, words: str) ->
     # `kwargs` goes to several calls, or is changed or stored: then what the function takes cannot be known.
     if mentioned != known or len(calls) != 1:
         return None
-    return calls[0], frozenset(read)
+    passes = any(
+        isinstance(one, ast.Starred) and isinstance(one.value, ast.Name) and one.value.id == rest
+        for one in calls[0].args
+    )
+    return cast("ex.Call", expression(calls[0])), passes, frozenset(read)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import ast
-
+from patcher.analysis import expressions as ex
+from patcher.analysis.expressions import Expression, Place, is_none, last_name
 from patcher.analysis.meaning.annotations import annotated_as
 from patcher.analysis.meaning.lookup import Lookup
 from patcher.analysis.meaning.meanings import (
@@ -22,9 +22,6 @@ from patcher.analysis.meaning.meanings import (
     TypeOf,
     class_of,
     frame_of,
-    local_import,
-    local_values,
-    statements,
     union,
 )
 from patcher.analysis.symbols import (
@@ -38,8 +35,6 @@ from patcher.analysis.symbols import (
     Variable,
     full_name,
 )
-from patcher.analysis.symbols.scope import FunctionNode
-from patcher.analysis.syntax import decorators, last_name
 
 
 def meaning_of(program: Lookup, definition: Definition, asked: str = "") -> Meanings:
@@ -65,7 +60,7 @@ def meaning_of(program: Lookup, definition: Definition, asked: str = "") -> Mean
 
 def variable_value(program: Lookup, variable: Variable, frame: Frame) -> Meanings:
     """What a variable holds by its annotation, else by what is assigned to it; itself if that cannot be known."""
-    key = ("holds", full_name(variable), variable.annotation, variable.value, frame)
+    key = ("holds", variable, frame)
     return program.once(key, lambda: _variable_value(program, variable, frame), (variable,))
 
 
@@ -76,7 +71,7 @@ def _variable_value(program: Lookup, variable: Variable, frame: Frame) -> Meanin
         values = annotated_as(program, variable.annotation, frame.module, frame)
     if not values and variable.value is not None:
         # `engine = None` at module level is filled in later, with what cannot be known.
-        if isinstance(variable.value, ast.Constant) and variable.value.value is None:
+        if is_none(variable.value):
             return (variable,) if variable.annotation is None else ()
         values = infer(program, variable.value, frame)
     if not values or all(isinstance(one, Unknown | Absent) for one in values):
@@ -84,7 +79,7 @@ def _variable_value(program: Lookup, variable: Variable, frame: Frame) -> Meanin
     return tuple(one for one in values if not isinstance(one, Unknown | Absent))
 
 
-def _says_nothing(annotation: ast.expr) -> bool:
+def _says_nothing(annotation: Expression) -> bool:
     """`Final`, `ClassVar` or `TypeAlias` without a class."""
     return last_name(annotation) in ("Final", "ClassVar", "TypeAlias")
 
@@ -94,74 +89,72 @@ _MOST = 6
 """Assignments to one local name that are looked at."""
 
 
-def infer(program: Lookup, node: ast.expr, frame: Frame) -> Meanings:
+def infer(program: Lookup, node: Expression, frame: Frame) -> Meanings:
     """What the expression gives."""
-    return program.once(("infer", node, frame), lambda: _infer(program, node, frame), (_UNTOLD,))
+    return program.once(("infer", Place(node), frame), lambda: _infer(program, node, frame), (_UNTOLD,))
 
 
-def _infer(program: Lookup, node: ast.expr, frame: Frame) -> Meanings:
+def _infer(program: Lookup, node: Expression, frame: Frame) -> Meanings:
 
     match node:
-        case ast.Constant(value=None):
+        case ex.Constant(value=None):
             return ()
-        case ast.Constant(value=value):
+        case ex.Constant(value=value):
             return (Outside(f"builtins.{type(value).__name__}"),)
-        case ast.JoinedStr():
+        case ex.Formatted():
             return (Outside("builtins.str"),)
-        case ast.Name(id=name):
-            return _name(program, name, frame)
-        case ast.Attribute(value=value, attr=attribute):
+        case ex.Name(id=name):
+            return _name(program, node, name, frame)
+        case ex.Attribute(of=value, name=attribute):
             return union(*(program.lookup(one, attribute) for one in infer(program, value, frame)))
-        case ast.Call(func=ast.Name(id="super"), args=[]):
+        case ex.Call(of=ex.Name(id="super"), positional=()):
             # `super().method()`: the look-up goes on behind the class that the code stands in.
             if frame.owner is not None and isinstance(frame.receiver, InstanceOf | TypeOf):
                 return (SuperOf(frame.owner, frame.receiver),)
             return (_UNTOLD,)
         # `cast(Engine, x)` says what x is.
-        case ast.Call(func=ast.Name(id="cast") | ast.Attribute(attr="cast"), args=[kind, _]):
+        case ex.Call(of=ex.Name(id="cast") | ex.Attribute(name="cast"), positional=(kind, _)):
             return annotated_as(program, kind, frame.module, frame)
-        case ast.Call(func=ast.Name(id="type"), args=[value]):
+        case ex.Call(of=ex.Name(id="type"), positional=(value,)):
             found = infer(program, value, frame)
             return tuple(TypeOf(one.of) if isinstance(one, InstanceOf) else _UNTOLD for one in found)
-        case ast.Call(func=func):
-            return union(*(result_of(program, one) for one in infer(program, func, frame)))
-        case ast.Await(value=value) | ast.NamedExpr(value=value) | ast.Starred(value=value):
+        case ex.Call(of=called):
+            return union(*(result_of(program, one) for one in infer(program, called, frame)))
+        case ex.Spread(of=value):
             return infer(program, value, frame)
-        case ast.IfExp(body=body, orelse=orelse):
+        case ex.IfExp(body=body, orelse=orelse):
             return union(infer(program, body, frame), infer(program, orelse, frame))
-        case ast.BoolOp(values=values):
+        case ex.BoolOp(values=values):
             return union(*(infer(program, value, frame) for value in values))
-        case ast.Subscript(value=value):
+        case ex.Subscript(of=value):
             return union(*(element_of(program, one) for one in infer(program, value, frame)))
-        case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Set(elts=parts):
-            return (Container(union(*(infer(program, part, frame) for part in parts[:_MOST]))),)
-        case ast.Dict(values=values):
+        case ex.Elements(values=values) | ex.Table(values=values):
             return (Container(union(*(infer(program, value, frame) for value in values[:_MOST]))),)
-        case ast.ListComp(elt=item) | ast.SetComp(elt=item) | ast.DictComp(value=item) | ast.GeneratorExp(elt=item):
+        case ex.Comprehension(element=item) | ex.Generated(element=item):
             return (Container(infer(program, item, frame)),)
-        case ast.Lambda():
+        case ex.Lambda():
             return (Outside("types.LambdaType"),)
-        case ast.Compare() | ast.UnaryOp(op=ast.Not()):
+        case ex.Compare() | ex.Not():
             return (Outside("builtins.bool"),)
         case _:
             return (_UNTOLD,)
 
 
-def _name(program: Lookup, name: str, frame: Frame) -> Meanings:
-    function = frame.function
+def _name(program: Lookup, node: ex.Name, name: str, frame: Frame) -> Meanings:
+    function, symbols = frame.function, program.symbols(frame.module)
     if function is not None:
-        arguments = [*function.args.posonlyargs, *function.args.args]
         # `self` or `cls`
-        if arguments and arguments[0].arg == name and frame.receiver is not None:
+        if function.signature.first == name and frame.receiver is not None:
             return (frame.receiver,)
-        for argument in (*arguments, *function.args.kwonlyargs):
-            if argument.arg == name:
-                if argument.annotation is None:
-                    return (Unknown(f"the parameter {name}"),)
-                return annotated_as(program, argument.annotation, frame.module, frame)
-        if (imported := local_import(function, name)) is not None:
-            return meaning_of(program, program.symbols(frame.module).imported(frame.module, imported).definition)
-        if local := local_values(function, name):
+        if any(parameter.name == name for parameter in function.signature.parameters):
+            annotation = function.annotations.get(name)
+            if annotation is None:
+                return (Unknown(f"the parameter {name}"),)
+            return annotated_as(program, annotation, frame.module, frame)
+        body = symbols.body(frame.module, function)
+        if (imported := body.imports.get(name)) is not None:
+            return meaning_of(program, symbols.imported(frame.module, imported).definition)
+        if local := body.values.get(name):
             parts = []
             for annotation, value in local[:_MOST]:
                 if annotation is not None:
@@ -169,11 +162,10 @@ def _name(program: Lookup, name: str, frame: Frame) -> Meanings:
                 parts.append(infer(program, value, frame) if value is not None else (_UNTOLD,))
             return union(*parts)
     elif frame.owner is not None:
-        found = program.symbols(frame.module).member(frame.owner, name).definition
+        found = symbols.member(frame.owner, name).definition
         if not isinstance(found, Absent | Unknown):
             return meaning_of(program, found)
-    symbols = program.symbols(frame.module)
-    resolution = symbols.expression(frame.module, ast.Name(id=name, ctx=ast.Load()))
+    resolution = symbols.expression(frame.module, node)
     parts = [meaning_of(program, one) for one in (resolution.definition, *resolution.alternatives)]
     return union(*parts)
 
@@ -256,21 +248,21 @@ def function_result(
 def _function_result(
     program: Lookup, function: Function, receiver: InstanceOf | TypeOf | Class | TreeClass | None
 ) -> Meanings:
-    node = function.node
+    header = function.header
     if receiver is not None and _runs_overrides(program, function, class_of(receiver)):
         return (Unknown(f"{full_name(function)} calls methods that the tree overrides"),)
-    frame = frame_of(function.module, function.owner, node, receiver)
-    if node.returns is not None:
-        found = annotated_as(program, node.returns, function.module, frame)
+    frame = frame_of(function.module, function.owner, header, receiver)
+    if header.returns is not None:
+        found = annotated_as(program, header.returns, function.module, frame)
         # `@contextmanager` turns `-> Iterator[X]` into a manager whose `as` name is an X.
-        if not decorators(node).isdisjoint(("contextmanager", "asynccontextmanager")):
+        if not header.marks.isdisjoint(("contextmanager", "asynccontextmanager")):
             found = union(*(one.elements if isinstance(one, Container) else (one,) for one in found))
         return found
-    returned = [inner.value for inner in statements(node.body) if isinstance(inner, ast.Return) and inner.value]
+    body = program.symbols(function.module).body(function.module, header)
     # More than six `return` statements seldom agree on a class. The number is a guess; each costs one inference.
-    if not returned or len(returned) > 6 or _yields(node):
-        return (Unknown(f"{full_name(function)} tells no class"),) if returned or _yields(node) else ()
-    return union(*(infer(program, value, frame) for value in returned))
+    if not body.returned or len(body.returned) > 6 or body.yields:
+        return (Unknown(f"{full_name(function)} tells no class"),) if body.returned or body.yields else ()
+    return union(*(infer(program, value, frame) for value in body.returned))
 
 
 def _runs_overrides(program: Lookup, function: Function, receiver: Class | TreeClass) -> bool:
@@ -287,21 +279,4 @@ def _runs_overrides(program: Lookup, function: Function, receiver: Class | TreeC
             break
         if isinstance(base, TreeClass):
             own |= base.facts.methods.keys()
-    called = {
-        inner.func.attr
-        for returned in statements(function.node.body)
-        if isinstance(returned, ast.Return | ast.Assign) and returned.value is not None
-        for inner in ast.walk(returned.value)
-        if isinstance(inner, ast.Call)
-        and isinstance(inner.func, ast.Attribute)
-        and isinstance(inner.func.value, ast.Name)
-        and inner.func.value.id in ("self", "cls")
-    }
-    return not own.isdisjoint(called)
-
-
-def _yields(node: FunctionNode) -> bool:
-    return any(
-        isinstance(inner, ast.Expr | ast.Assign) and isinstance(inner.value, ast.Yield | ast.YieldFrom)
-        for inner in statements(node.body)
-    )
+    return not own.isdisjoint(program.symbols(function.module).body(function.module, function.header).runs)

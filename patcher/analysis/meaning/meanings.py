@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from patcher.analysis.symbols import Absent, Class, Function, Module, Unknown, Variable
 from patcher.analysis.symbols.definition import is_static
-from patcher.analysis.symbols.scope import FunctionNode, Imported, imports
-from patcher.analysis.syntax import decorators
+from patcher.analysis.symbols.scope import FunctionHeader
 from patcher.analysis.uses import ClassFacts, FunctionFacts
 
 
@@ -117,7 +114,7 @@ class Frame:
 
     module: str
     owner: Class | None = None
-    function: FunctionNode | None = None
+    function: FunctionHeader | None = None
     receiver: InstanceOf | TypeOf | Class | TreeClass | None = None
 
 
@@ -132,7 +129,7 @@ def class_of(meaning: InstanceOf | TypeOf | Class | TreeClass) -> Class | TreeCl
 
 
 def frame_of(
-    module: str, owner: Class | None, function: FunctionNode, receiver: InstanceOf | TypeOf | Class | TreeClass | None
+    module: str, owner: Class | None, function: FunctionHeader, receiver: InstanceOf | TypeOf | Class | TreeClass | None
 ) -> Frame:
     """The frame of a function's body: `cls` is the receiver's class."""
     # `cls` in a class method that is called on an instance is the class of the instance.
@@ -146,75 +143,6 @@ def frame_of(
     return Frame(module, owner, function, receiver)
 
 
-def is_class_method(function: FunctionNode) -> bool:
-    return function.name in ("__new__", "__init_subclass__", "__class_getitem__") or "classmethod" in decorators(
-        function
-    )
-
-
-def local_import(function: FunctionNode, name: str) -> Imported | None:
-    """The import inside a function that binds the name."""
-    return _local_table(function)[0].get(name)
-
-
-def local_values(function: FunctionNode, name: str) -> list[tuple[ast.expr | None, ast.expr | None]]:
-    return _local_table(function)[1].get(name, [])
-
-
-_Local = tuple[dict[str, Imported], dict[str, list[tuple["ast.expr | None", "ast.expr | None"]]]]
-
-
-def _local_table(function: FunctionNode) -> _Local:
-    """Imports and assignments of a function by name, kept with its syntax."""
-    kept: _Local | None = getattr(function, "_locals", None)
-    if kept is not None:
-        return kept
-    imported: dict[str, Imported] = {}
-    values: dict[str, list[tuple[ast.expr | None, ast.expr | None]]] = {}
-    # Kept on the node itself: the table is needed for every name that a function's expressions mention.
-    for node in statements(function.body):
-        match node:
-            case ast.ImportFrom() | ast.Import():
-                imported.update(imports(node))
-            case ast.Assign(targets=targets, value=value):
-                for target in targets:
-                    _note(values, target, None, value)
-            case ast.AnnAssign(target=target, annotation=annotation, value=value):
-                _note(values, target, annotation, value)
-            case ast.For(target=target) | ast.AsyncFor(target=target):
-                _note(values, target, None, None)
-            case ast.With(items=items) | ast.AsyncWith(items=items):
-                for item in items:
-                    _note(values, item.optional_vars, None, item.context_expr)
-            case _:
-                pass
-    function._locals = (imported, values)  # type: ignore[union-attr]
-    return imported, values
-
-
-def _note(
-    values: dict[str, list[tuple[ast.expr | None, ast.expr | None]]],
-    target: ast.expr | None,
-    annotation: ast.expr | None,
-    value: ast.expr | None,
-) -> None:
-    match target:
-        case ast.Name(id=name):
-            values.setdefault(name, []).append((annotation, value))
-        case ast.Tuple(elts=parts) | ast.List(elts=parts):
-            for part in parts:
-                _note(values, part, None, None)
-        case _:
-            pass
-
-
-def statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements of a function, without those of functions and classes inside it."""
-    for node in body:
-        yield node
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            continue
-        for part in ("body", "orelse", "finalbody"):
-            yield from statements(getattr(node, part, []))
-        for handler in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
-            yield from statements(handler.body)
+def is_class_method(function: FunctionHeader) -> bool:
+    implied = ("__new__", "__init_subclass__", "__class_getitem__")
+    return function.name in implied or "classmethod" in function.marks

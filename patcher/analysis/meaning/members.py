@@ -12,6 +12,7 @@ import builtins
 import re
 from typing import TypeAlias
 
+from patcher.analysis.expressions import Expression, Name, expression, shown
 from patcher.analysis.meaning.inference import function_result, infer, meaning_of, variable_value
 from patcher.analysis.meaning.lookup import Base, Lookup
 from patcher.analysis.meaning.meanings import (
@@ -31,14 +32,14 @@ from patcher.analysis.meaning.meanings import (
     TypeOf,
     class_of,
     frame_of,
-    statements,
     union,
     without_absent,
 )
 from patcher.analysis.symbols import Absent, Class, Definition, External, Function, Module, Unknown, Variable, full_name
-from patcher.analysis.symbols.classes import external_has, is_open, methods, own_member, set_on_self
+from patcher.analysis.symbols.bodies import statements
+from patcher.analysis.symbols.classes import body_of_class, external_has, is_open, methods, own_member, set_on_self
 from patcher.analysis.symbols.definition import is_property
-from patcher.analysis.symbols.scope import Assigned, FunctionNode
+from patcher.analysis.symbols.scope import Assigned, ClassHeader, FunctionHeader, FunctionNode, class_header
 from patcher.analysis.symbols.text_index import Mention, TextIndex
 from patcher.analysis.syntax import below, statements_below
 
@@ -60,7 +61,7 @@ def lookup(program: Lookup, of: Meaning, name: str) -> Meanings:
             # Every function has `__name__` and its like; a package may also set attributes on a function.
             if hasattr(_plain, name) or program.symbols(function.module).set_from_outside(function, name) is not None:
                 return (Outside(f"{full_name(function)}.{name}"),)
-            if function.node.decorator_list:
+            if function.header.decorators:
                 return (Unknown(f"{function.qualname} is decorated", f"{full_name(function)}.{name}"),)
             return (Absent(full_name(function), name),)
         case TreeModule(name=module):
@@ -156,7 +157,7 @@ def _direct(program: Lookup, owner: Class | TreeClass) -> list[Base]:
                     found.append(Unknown(f"a base of {owner.facts.qualname} is not known"))
         return found
     symbols = program.symbols(owner.module)
-    for node in owner.node.bases:
+    for node in owner.header.bases:
         definition = symbols.expression(owner.module, node).definition
         if isinstance(definition, External):
             definition = program.resolve(definition.name).definition
@@ -166,7 +167,7 @@ def _direct(program: Lookup, owner: Class | TreeClass) -> list[Base]:
             case External(name=name):
                 found.append(Outside(name))
             case _:
-                found.append(Unknown(f"{owner.qualname} inherits from {ast.unparse(node)}"))
+                found.append(Unknown(f"{owner.qualname} inherits from {shown(node)}"))
     return found
 
 
@@ -179,20 +180,11 @@ def _of_class(program: Lookup, owner: Class | TreeClass, name: str, receiver: Re
         # `AutoTokenizer.from_pretrained()` is annotated as, and looks like, an AutoTokenizer; its `__init__` only
         # raises.
         absent = isinstance(receiver, InstanceOf) and all(isinstance(one, Absent) for one in found)
-        if absent and isinstance(owner, Class) and _is_factory(owner):
+        if absent and isinstance(owner, Class) and body_of_class(program.symbols(owner.module), owner).refuses:
             return (Unknown(f"{owner.qualname} makes instances of other classes only", asked),)
         return found
 
     return program.once(("member", name, receiver), find, (Unknown(asked),))
-
-
-def _is_factory(owner: Class) -> bool:
-    """Whether the class refuses to be instantiated, as transformers' AutoTokenizer does: it stands for others."""
-    for node in owner.node.body:
-        if isinstance(node, ast.FunctionDef) and node.name == "__init__":
-            body = [one for one in node.body if not isinstance(one, ast.Expr)]
-            return len(body) == 1 and isinstance(body[0], ast.Raise)
-    return False
 
 
 def _of_super(program: Lookup, of: SuperOf, name: str) -> Meanings:
@@ -273,7 +265,7 @@ def _of_target(program: Lookup, base: Class, name: str, receiver: Receiver, orde
     if found is not None:
         match found.definition:
             case Function() as function:
-                if is_property(function.node):
+                if is_property(function.header):
                     if isinstance(receiver, InstanceOf):
                         results = function_result(program, function, receiver)
                         nothing = Variable(base.module, f"{base.qualname}.{name}")
@@ -297,7 +289,7 @@ def _of_target(program: Lookup, base: Class, name: str, receiver: Receiver, orde
             frame = frame_of(base.module, base, one.method, receiver)
         parts.append(variable_value(program, variable, frame))
         # `self.x: X = ...` settles it.
-        if one.annotation is not None and not isinstance(one.value, ast.Name):
+        if one.annotation is not None and not isinstance(one.value, Name):
             break
     if set_here:
         nothing = Variable(base.module, f"{base.qualname}.{name}")
@@ -311,26 +303,27 @@ def _of_target(program: Lookup, base: Class, name: str, receiver: Receiver, orde
 
 def _delegates(program: Lookup, owner: Class, name: str, receiver: InstanceOf) -> Meanings | None:
     """What the class's `__getattr__` gives for a name; None if that cannot be known."""
-    own = {method.name: method for method in methods(program.symbols(owner.module), owner)}
-    node = own.get("__getattr__")
-    if node is None or "__getattribute__" in own:
+    symbols = program.symbols(owner.module)
+    own = {method.name: method for method in methods(symbols, owner)}
+    header = own.get("__getattr__")
+    if header is None or "__getattribute__" in own:
         return None
-    asked = _delegate_expression(node)
+    asked = symbols.modules.holding(owner.module).asked_of(header, _delegate_expression)
     if asked is None:
         return None
     if_circular: Meanings | None = ()
     return program.once(
         ("delegates", owner, name, receiver),
-        lambda: _delegated(program, owner, node, asked, name, receiver),
+        lambda: _delegated(program, owner, header, asked, name, receiver),
         if_circular,
     )
 
 
 def _delegated(
-    program: Lookup, owner: Class, node: FunctionNode, asked: ast.expr, name: str, receiver: InstanceOf
+    program: Lookup, owner: Class, header: FunctionHeader, asked: Expression, name: str, receiver: InstanceOf
 ) -> Meanings | None:
 
-    frame = frame_of(owner.module, owner, node, receiver)
+    frame = frame_of(owner.module, owner, header, receiver)
     parts: list[Meanings] = []
     for one in infer(program, asked, frame):
         found = lookup(program, one, name)
@@ -344,19 +337,19 @@ def _delegated(
     return union(*parts) or None
 
 
-def _delegate_expression(node: FunctionNode) -> ast.expr | None:
+def _delegate_expression(node: FunctionNode) -> Expression | None:
     """The object that `__getattr__` asks on every path that returns."""
     arguments = [*node.args.posonlyargs, *node.args.args]
     if len(arguments) != 2:
         return None
     key = arguments[1].arg
-    asked: ast.expr | None = None
+    asked: Expression | None = None
     for statement in statements(node.body):
         match statement:
             case ast.Return(
                 value=ast.Call(func=ast.Name(id="getattr"), args=[value, ast.Name(id=given)], keywords=[])
-            ) if given == key and (asked is None or ast.dump(asked) == ast.dump(value)):
-                asked = value
+            ) if given == key and (asked is None or asked == expression(value)):
+                asked = expression(value)
             case ast.Return():
                 return None
             case _:
@@ -384,17 +377,22 @@ def _has_subclass(program: Lookup, module: str, owner: Class, name: str) -> bool
     home = symbols.modules.find(module)
     if not isinstance(home, Module):
         return False
-    tree = symbols.modules.tree(home)
-    if isinstance(tree, Unknown):
+    summary = symbols.modules.summary(home)
+    if isinstance(summary, Unknown):
         return True
-    for node in statements_below(tree):
-        if isinstance(node, ast.ClassDef) and node is not owner.node:
-            # A class inside a function or an `if` counts as one of the module's.
-            one = Class(module, node.name, node)
-            bases = ancestry(program, one)[1:]
-            if _defines(node, name) and any(isinstance(base, Class) and base.node is owner.node for base in bases):
+    # A class inside a function or an `if` counts as one of the module's.
+    for header in summary.asked(_classes_that_define, name):
+        if (module, header.first) != (owner.module, owner.header.first):
+            bases = ancestry(program, Class(module, header.name, header))[1:]
+            if any(isinstance(base, Class) and base.header is owner.header for base in bases):
                 return True
     return False
+
+
+def _classes_that_define(tree: ast.Module, name: str) -> list[ClassHeader]:
+    return [
+        class_header(node) for node in statements_below(tree) if isinstance(node, ast.ClassDef) and _defines(node, name)
+    ]
 
 
 def _defines(node: ast.ClassDef, name: str) -> bool:

@@ -1,5 +1,6 @@
 """Static look-up of a symbol in a package's sources: nothing is imported or run."""
 
+from patcher.analysis.parameters import Parameter, Signature
 from patcher.analysis.symbols.definition import (
     Absent,
     Class,
@@ -13,7 +14,6 @@ from patcher.analysis.symbols.definition import (
     full_name,
 )
 from patcher.analysis.symbols.resolver import Symbols
-from patcher.analysis.symbols.signature import Parameter, Signature
 
 __all__ = [
     "Absent",

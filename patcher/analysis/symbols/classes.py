@@ -5,29 +5,19 @@ A class with a `__getattr__`, a metaclass or attributes of computed names is ope
 
 from __future__ import annotations
 
-import ast
 import builtins
 import importlib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from patcher.analysis.symbols.computed_names import body_computes_names
+from patcher.analysis.expressions import Name, last_name, shown
+from patcher.analysis.symbols.class_bodies import ClassBody, Field, SetOnSelf, read_class
+from patcher.analysis.symbols.computed_names import sets_by_computed_names
 from patcher.analysis.symbols.definition import Absent, Class, External, Function, Resolution, Unknown, Variable
 from patcher.analysis.symbols.lookup import Lookup
-from patcher.analysis.symbols.scope import Assigned, Binding, FunctionNode, Scope, literal_table, read_scope
-from patcher.analysis.syntax import statements_below
+from patcher.analysis.symbols.scope import Assigned, Binding, ClassHeader, FunctionHeader
 
 Base: TypeAlias = Class | External | Unknown
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SetOnSelf:
-    """A value that a method (None: `__slots__`) gives to an attribute of its first parameter."""
-
-    value: ast.expr | None
-    annotation: ast.expr | None = None
-    method: FunctionNode | None = None
 
 
 # Modules of the standard library that base classes come from and that cost nothing to look into.
@@ -89,7 +79,7 @@ def _merge(symbols: Lookup, owner: Class, path: tuple[str, ...]) -> list[Base]:
     if here in path:
         return []
     found: list[Base] = []
-    for base in owner.node.bases:
+    for base in owner.header.bases:
         match symbols.expression(owner.module, base).definition:
             case Class() as inner:
                 found += _merge(symbols, inner, (*path, here))
@@ -98,7 +88,7 @@ def _merge(symbols: Lookup, owner: Class, path: tuple[str, ...]) -> list[Base]:
             case Unknown() as unknown:
                 found.append(unknown)
             case _:
-                found.append(Unknown(f"{owner.qualname} inherits from {ast.unparse(base)}"))
+                found.append(Unknown(f"{owner.qualname} inherits from {shown(base)}"))
     # A class that several bases share comes after all of them, so its last place counts. That is C3 for the hierarchies
     # that packages have; the rare orders in which C3 differs are not modelled.
     last = {_key(base): index for index, base in enumerate(found)}
@@ -109,14 +99,14 @@ def _key(base: Base) -> object:
     return (base.module, base.qualname) if isinstance(base, Class) else base
 
 
-def class_scope(symbols: Lookup, owner: Class) -> Scope:
-    """What the class's body binds."""
-    return symbols.answers.once(("scope", owner.node), lambda: read_scope(owner.node.body, annotations_bind=True))
+def body_of_class(symbols: Lookup, owner: Class) -> ClassBody:
+    """What the class's body holds."""
+    return symbols.modules.holding(owner.module).asked_of(owner.header, read_class)
 
 
 def own_member(symbols: Lookup, owner: Class, name: str) -> Resolution | None:
     """What the class's own body binds the name to; None if it does not."""
-    for binding in class_scope(symbols, owner).bindings(name):
+    for binding in body_of_class(symbols, owner).scope.bindings(name):
         if (found := _bound(symbols, owner, binding, name)) is not None:
             return found
     return None
@@ -125,14 +115,14 @@ def own_member(symbols: Lookup, owner: Class, name: str) -> Resolution | None:
 def _bound(symbols: Lookup, owner: Class, binding: Binding, name: str) -> Resolution | None:
     qualname = f"{owner.qualname}.{name}"
     match binding.made_by:
-        case ast.ClassDef() as node:
-            return Resolution(Class(owner.module, qualname, node))
-        case ast.FunctionDef() | ast.AsyncFunctionDef() as node:
-            return Resolution(Function(owner.module, qualname, node, owner))
+        case ClassHeader() as header:
+            return Resolution(Class(owner.module, qualname, header))
+        case FunctionHeader() as header:
+            return Resolution(Function(owner.module, qualname, header, owner))
         case Assigned(value=value, annotation=annotation):
             # `sleep_async = sleep` in a class body is the method itself.
-            if isinstance(value, ast.Name) and annotation is None and value.id != name:
-                for inner in class_scope(symbols, owner).bindings(value.id):
+            if isinstance(value, Name) and annotation is None and value.id != name:
+                for inner in body_of_class(symbols, owner).scope.bindings(value.id):
                     if (found := _bound(symbols, owner, inner, value.id)) is not None:
                         return found
             return Resolution(Variable(owner.module, qualname, value, annotation))
@@ -141,115 +131,19 @@ def _bound(symbols: Lookup, owner: Class, binding: Binding, name: str) -> Resolu
             return None if isinstance(found.definition, Absent) else found
 
 
-def declared_fields(owner: Class) -> Iterator[tuple[str, ast.AnnAssign]]:
-    """The annotated names of a class's body by name, which are the fields of a dataclass: `size: int = 0`."""
-    for node in owner.node.body:
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            yield node.target.id, node
+def declared_fields(symbols: Lookup, owner: Class) -> Sequence[Field]:
+    """The annotated names of a class's body, which are the fields of a dataclass: `size: int = 0`."""
+    return body_of_class(symbols, owner).fields
 
 
-def methods(symbols: Lookup, owner: Class) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+def methods(symbols: Lookup, owner: Class) -> Iterator[FunctionHeader]:
     """The functions of a class's body, those under conditions included."""
-    for bindings in class_scope(symbols, owner).names.values():
-        for binding in bindings:
-            if isinstance(binding.made_by, ast.FunctionDef | ast.AsyncFunctionDef):
-                yield binding.made_by
+    yield from body_of_class(symbols, owner).methods
 
 
 def set_on_self(symbols: Lookup, owner: Class) -> Mapping[str, list[SetOnSelf]]:
     """Attributes that methods set on their first parameter, in the order of the source."""
-    return _attributes(symbols, owner)[0]
-
-
-def _attributes(symbols: Lookup, owner: Class) -> tuple[dict[str, list[SetOnSelf]], bool]:
-    """Also tells whether some attributes are set by computed names."""
-    return symbols.answers.once(("set on self", owner.node), lambda: _read_attributes(symbols, owner))
-
-
-def _read_attributes(symbols: Lookup, owner: Class) -> tuple[dict[str, list[SetOnSelf]], bool]:
-    found: dict[str, list[SetOnSelf]] = {}
-    computed = False
-
-    def note(name: str, value: ast.expr | None, annotation: ast.expr | None, method: FunctionNode | None) -> None:
-        found.setdefault(name, []).append(SetOnSelf(value, annotation, method))
-
-    for method in methods(symbols, owner):
-        arguments = [*method.args.posonlyargs, *method.args.args]
-        if not arguments:
-            continue
-        me, annotations = arguments[0].arg, {argument.arg: argument.annotation for argument in arguments}
-        annotations |= {argument.arg: argument.annotation for argument in method.args.kwonlyargs}
-        for node in statements_below(method):
-            match node:
-                case ast.Assign(targets=targets, value=value):
-                    for target in targets:
-                        computed = computed or _stores_into_dict(target, me)
-                        plain = isinstance(target, ast.Attribute)
-                        for name in _on(target, me):
-                            # `self.config = config` has the type of the parameter.
-                            annotation = annotations.get(value.id) if isinstance(value, ast.Name) and plain else None
-                            note(name, value if plain else None, annotation, method)
-                case ast.AnnAssign(target=target, value=value, annotation=annotation):
-                    for name in _on(target, me):
-                        note(name, value, annotation, method)
-                # `self.__dict__.update(values)`, `vars(self).update(values)`
-                case ast.Expr(value=ast.Call(func=ast.Attribute(value=holder, attr="update"))) if _is_dict_of(
-                    holder, me
-                ):
-                    computed = True
-                # `setattr(self, name, value)`, `object.__setattr__(self, name, value)`: with a computed name the class
-                # may have anything.
-                case ast.Expr(
-                    value=ast.Call(
-                        func=ast.Name(id="setattr") | ast.Attribute(attr="__setattr__"),
-                        args=[ast.Name(id=target), key, value],
-                    )
-                ) if target == me:
-                    if isinstance(key, ast.Constant) and isinstance(key.value, str):
-                        note(key.value, value, None, method)
-                    else:
-                        computed = True
-                case ast.With(items=items) | ast.AsyncWith(items=items):
-                    for item in items:
-                        for name in _on(item.optional_vars, me):
-                            note(name, None, None, method)
-                case ast.For(target=target):
-                    for name in _on(target, me):
-                        note(name, None, None, method)
-                case _:
-                    pass
-    # `__slots__ = ("a", "b")` declares attributes that no method need set.
-    if (slots := literal_table(owner.node.body, "__slots__")) is not None:
-        for name in slots.entries:
-            if name not in found:
-                note(name, None, None, None)
-    return found, computed
-
-
-def _is_dict_of(node: ast.expr, me: str) -> bool:
-    """`self.__dict__` or `vars(self)`."""
-    match node:
-        case ast.Attribute(value=ast.Name(id=name), attr="__dict__"):
-            return name == me
-        case ast.Call(func=ast.Name(id="vars"), args=[ast.Name(id=name)]):
-            return name == me
-        case _:
-            return False
-
-
-def _stores_into_dict(target: ast.expr, me: str) -> bool:
-    """Whether it is stored into by `self.__dict__ = values` or `self.__dict__[name] = value`."""
-    return _is_dict_of(target.value if isinstance(target, ast.Subscript) else target, me)
-
-
-def _on(target: ast.expr | None, me: str) -> list[str]:
-    match target:
-        case ast.Attribute(value=ast.Name(id=owner), attr=name) if owner == me:
-            return [name]
-        case ast.Tuple(elts=parts) | ast.List(elts=parts):
-            return [name for part in parts for name in _on(part, me)]
-        case _:
-            return []
+    return body_of_class(symbols, owner).attributes
 
 
 def is_open(symbols: Lookup, owner: Class) -> str:
@@ -257,16 +151,21 @@ def is_open(symbols: Lookup, owner: Class) -> str:
     # Any name may be answered by code.
     if any(method.name in ("__getattr__", "__getattribute__") for method in methods(symbols, owner)):
         return f"{owner.qualname} has a __getattr__"
-    if _attributes(symbols, owner)[1]:
+    body = body_of_class(symbols, owner)
+    if body.computes_attributes:
         return f"{owner.qualname} sets attributes by computed names"
     # `for name in names: vars()[name] = make(name)` in the body, or `setattr(Tensor, name, method)` after the class.
-    if body_computes_names(owner.node) or symbols.sets_by_computed_name(owner):
+    if body.computes_names or sets_by_computed_names(symbols.modules.holding(owner.module), owner.qualname):
         return f"attributes of {owner.qualname} are set by computed names"
-    for keyword in owner.node.keywords:
-        # A metaclass may add attributes; these two are known to add none to instances.
-        if keyword.arg == "metaclass" and ast.unparse(keyword.value).rpartition(".")[2] not in ("ABCMeta", "EnumMeta"):
-            return f"{owner.qualname} has a metaclass"
-    return ""
+    return f"{owner.qualname} has a metaclass" if has_metaclass(owner) else ""
+
+
+def has_metaclass(owner: Class) -> bool:
+    """Whether a metaclass may add attributes, or decide what a call takes; these are known to do neither."""
+    return any(
+        name == "metaclass" and last_name(value) not in ("ABCMeta", "EnumMeta", "EnumType")
+        for name, value in owner.header.keywords
+    )
 
 
 def external_has(dotted: str, name: str) -> bool | None:

@@ -9,23 +9,12 @@ The ways of binding a name that are looked for are those that packages of the fi
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
+from patcher.analysis.symbols.module_summary import ModuleSummary
 from patcher.analysis.symbols.scope import replaces_module
 from patcher.analysis.syntax import below, for_type_checkers, last_name, parts
-
-
-@dataclass(frozen=True, slots=True)
-class ComputedNames:
-    """What a module binds besides what its statements show: `anything`, or some `names`."""
-
-    anything: bool = False
-    names: frozenset[str] = frozenset()
-
-    def may_have(self, name: str) -> bool:
-        return self.anything or name in self.names
-
 
 _HINTS = (
     b"globals",
@@ -47,11 +36,12 @@ _READERS = frozenset({"dict", "dir", "eval", "frozenset", "getattr", "getmembers
 """Functions that only read a namespace that they are given. `eval` binds a name only with `:=`."""
 
 
-def read_computed_names(tree: ast.Module, text: bytes, module: str) -> ComputedNames:
-    """What the module may bind besides what its statements show; `text` is its source, `module` its dotted name."""
-    anything = any(hint in text for hint in _HINTS) and _stores_anything(tree, module)
-    names = frozenset(_named(tree)) if any(hint in text for hint in _NAMED_HINTS) else frozenset()
-    return ComputedNames(anything, names)
+def may_compute(summary: ModuleSummary, module: str, name: str) -> bool:
+    """Whether the module of that dotted name may bind a name though no statement of it shows that."""
+    if may_compute_names(summary.text) and summary.asked(_stores_anything, module):
+        return True
+    named = name.encode() in summary.text and any(hint in summary.text for hint in _NAMED_HINTS)
+    return named and name in summary.asked(_named)
 
 
 def may_compute_names(text: bytes) -> bool:
@@ -61,10 +51,7 @@ def may_compute_names(text: bytes) -> bool:
 
 def may_put_submodules(text: bytes) -> bool:
     """Whether the text, unparsed, leaves open that `puts_submodules` of its module holds."""
-    return any(hint in text for hint in _PUT_HINTS)
-
-
-_PUT_HINTS = (b"sys.modules[f", b"sys.modules[__name__ +")
+    return b"sys.modules[f" in text or b"sys.modules[__name__ +" in text
 
 
 def puts_submodules(tree: ast.Module, module: str) -> bool:
@@ -93,21 +80,23 @@ def _begins_with(key: ast.expr, module: str) -> bool:
             return False
 
 
-def _named(tree: ast.Module) -> Iterator[str]:
+def _named(tree: ast.Module) -> frozenset[str]:
     """Names that functions bind by `global name` or are given, and those that the body binds by `name := value`."""
+    found: set[str] = set()
     for node in below(tree):
         match node:
             case ast.Global(names=names):
-                yield from names
+                found.update(names)
             case ast.Call(args=[ast.Constant(value=str(name)), namespace, *_]) if _is_globals(namespace):
-                yield name
+                found.add(name)
     waiting: list[ast.AST] = [tree]
     while waiting:
         node = waiting.pop()
         if isinstance(node, ast.NamedExpr):
-            yield node.target.id
+            found.add(node.target.id)
         # What a function binds that way is its own.
         waiting += [one for one in parts(node) if not isinstance(one, _OWN_SCOPE)]
+    return frozenset(found)
 
 
 def _stores_anything(tree: ast.Module, module: str) -> bool:
@@ -218,8 +207,13 @@ def _body(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
     return (node for node in body if not isinstance(node, _OWN_SCOPE))
 
 
-def set_by_computed_names(tree: ast.Module) -> frozenset[str]:
-    """The names on whose values the module sets attributes by computed names: `setattr(Tensor, name, method)`."""
+def sets_by_computed_names(summary: ModuleSummary, owner: str) -> bool:
+    """Whether the module sets attributes on a class of its own by computed names: `setattr(Tensor, name, method)`."""
+    call = rb"\bsetattr\(\s*%b\s*,\s*[^\s\"']" % owner.encode()
+    return re.search(call, summary.text) is not None and owner in summary.asked(_set_by_computed_names)
+
+
+def _set_by_computed_names(tree: ast.Module) -> frozenset[str]:
     return frozenset(
         node.args[0].id
         for node in below(tree)

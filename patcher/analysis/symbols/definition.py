@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from patcher.analysis.syntax import decorators
+from patcher.analysis import expressions as ex
+from patcher.analysis.expressions import Expression, expression, is_none, last_name
+from patcher.analysis.symbols.scope import ClassHeader, FunctionHeader
 from patcher.worktree.python import UnreadableError, parse_expression
 
 
@@ -25,7 +26,7 @@ class Module:
 class Class:
     module: str
     qualname: str
-    node: ast.ClassDef
+    header: ClassHeader
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,18 +35,31 @@ class Function:
 
     module: str
     qualname: str
-    node: ast.FunctionDef | ast.AsyncFunctionDef
+    header: FunctionHeader
     owner: Class | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Variable:
-    """An assigned name, a field, an enum member or an instance attribute."""
+    """An assigned name, a field, an enum member or an instance attribute.
+
+    Two are equal if their values are one and the same: expressions of different kinds may be equal.
+    """
 
     module: str
     qualname: str
-    value: ast.expr | None = None
-    annotation: ast.expr | None = None
+    value: Expression | None = None
+    annotation: Expression | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Variable) and (
+            (self.module, self.qualname) == (other.module, other.qualname)
+            and self.value is other.value
+            and self.annotation is other.annotation
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.module, self.qualname))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,37 +117,38 @@ def full_name(definition: Definition) -> str:
             return ""
 
 
-def class_expression(annotation: ast.expr) -> ast.expr | None:
+def class_expression(annotation: Expression) -> Expression | None:
     """The one class that an annotation names: `X | None`, `Optional[X]`, `"X"`, `Final[X]`."""
     match annotation:
-        case ast.Name() | ast.Attribute():
+        case ex.Name() | ex.Attribute():
             return annotation
         # An annotation in quotes.
-        case ast.Constant(value=str() as text):
+        case ex.Constant(value=str() as text):
             try:
-                return class_expression(parse_expression(text))
+                return class_expression(expression(parse_expression(text)))
             except UnreadableError:
                 return None
-        case ast.BinOp(left=left, op=ast.BitOr(), right=ast.Constant(value=None)):
+        case ex.BinOp(left=left, operator="|", right=right) if is_none(right):
             return class_expression(left)
-        case ast.BinOp(left=ast.Constant(value=None), op=ast.BitOr(), right=right):
+        case ex.BinOp(left=left, operator="|", right=right) if is_none(left):
             return class_expression(right)
         # `Optional[X]` is an X; of any other generic, `Queue[X]`, the class is Queue.
-        case ast.Subscript(value=ast.Name(id=kind) | ast.Attribute(attr=kind), slice=inner):
+        case ex.Subscript(of=ex.Name() | ex.Attribute() as of, key=key):
+            kind = last_name(of)
             if kind in ("Optional", "ClassVar", "Final"):
-                return class_expression(inner)
-            if kind == "Annotated" and isinstance(inner, ast.Tuple):
-                return class_expression(inner.elts[0])
-            return annotation.value
+                return class_expression(key)
+            if kind == "Annotated" and isinstance(key, ex.Elements):
+                return class_expression(key.values[0])
+            return of
         case _:
             return None
 
 
-def is_property(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+def is_property(header: FunctionHeader) -> bool:
     """Whether a method is read like an attribute."""
-    return not decorators(node).isdisjoint(("property", "cached_property"))
+    return not header.marks.isdisjoint(("property", "cached_property"))
 
 
-def is_static(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+def is_static(header: FunctionHeader) -> bool:
     """Whether a method gets neither the instance nor the class."""
-    return "staticmethod" in decorators(node)
+    return "staticmethod" in header.marks

@@ -6,10 +6,10 @@ them in turn for members and parameters.
 
 from __future__ import annotations
 
-import ast
 from typing import Protocol
 
 from patcher.analysis.answers import Answers
+from patcher.analysis.expressions import Expression
 from patcher.analysis.symbols.definition import Class, Function, Module, Resolution, Variable
 from patcher.analysis.symbols.scope import Imported
 from patcher.analysis.symbols.sources import Modules
@@ -21,7 +21,7 @@ class Lookup(Protocol):
     modules: Modules
     answers: Answers
 
-    def expression(self, module: str, node: ast.expr) -> Resolution:
+    def expression(self, module: str, of: Expression) -> Resolution:
         """What a dotted expression at a module's top level stands for."""
 
     def imported(self, module: str, binding: Imported) -> Resolution:
@@ -32,6 +32,3 @@ class Lookup(Protocol):
 
     def set_from_outside(self, owner: Class | Function, name: str) -> Variable | None:
         """An attribute that the module of a class or function sets on it after its definition."""
-
-    def sets_by_computed_name(self, owner: Class) -> bool:
-        """Whether the module of a class sets attributes on it by computed names."""

@@ -17,7 +17,15 @@ from typing import TypeAlias
 
 from patcher.analysis.symbols.definition import Absent, Module, Resolution, Unknown, Variable, reexported
 from patcher.analysis.symbols.lookup import Lookup
-from patcher.analysis.symbols.scope import FunctionNode, Imported, Table, imports, literal_table, table_of
+from patcher.analysis.symbols.scope import (
+    FunctionHeader,
+    FunctionNode,
+    Imported,
+    Table,
+    imports,
+    module_table,
+    table_of,
+)
 
 TableOf: TypeAlias = Callable[[str], "Table | None"]
 
@@ -190,8 +198,9 @@ def _is_parameter(node: ast.expr, walk: _GetattrWalk) -> bool:
     return isinstance(node, ast.Name) and node.id == walk.parameter
 
 
-def module_getattr_member(symbols: Lookup, module: Module, node: ast.FunctionDef, name: str) -> Resolution:
-    """The attribute `name` as the module's `__getattr__` (`node`) serves it, followed to its definition."""
+def module_getattr_member(symbols: Lookup, module: Module, header: FunctionHeader, name: str) -> Resolution:
+    """The attribute `name` as the module's `__getattr__` serves it, followed to its definition."""
+    node = symbols.modules.holding(module.name).syntax(header)
     outcome = _follow(node, name, lambda table: _table(symbols, module, table))
     if not outcome.returns:
         return Resolution(Absent(module.name, name))
@@ -230,12 +239,12 @@ def _targets(symbols: Lookup, module: Module, row: str, name: str) -> list[tuple
 
 
 def _table(symbols: Lookup, module: Module, name: str) -> Table | None:
-    tree, scope = symbols.modules.tree(module), symbols.modules.scope(module)
-    if isinstance(tree, Unknown) or isinstance(scope, Unknown):
+    summary = symbols.modules.summary(module)
+    if isinstance(summary, Unknown):
         return None
-    if (found := literal_table(tree.body, name)) is not None:
+    if (found := summary.asked(module_table, name)) is not None:
         return found
-    for binding in scope.bindings(name):
+    for binding in summary.scope.bindings(name):
         if isinstance(binding.made_by, Imported) and binding.made_by.name:
             target = symbols.modules.find(symbols.modules.absolute(module, binding.made_by.module))
             if isinstance(target, Module) and target.name != module.name:

@@ -6,14 +6,17 @@ inherited members. What is compiled (`.so`) or computed at import is not known, 
 
 from __future__ import annotations
 
-import ast
 import builtins
 import re
 from pathlib import Path
+from typing import Any
 
 from patcher.analysis.answers import Answers
+from patcher.analysis.expressions import Attribute, Call, Expression, Name, Subscript, is_none, shown
+from patcher.analysis.kept_readings import KeptReadings
+from patcher.analysis.parameters import Signature
+from patcher.analysis.symbols.bodies import FunctionBody, read_body, returns_its_argument
 from patcher.analysis.symbols.classes import member_of_class
-from patcher.analysis.symbols.computed_names import set_by_computed_names
 from patcher.analysis.symbols.definition import (
     Absent,
     Class,
@@ -30,22 +33,25 @@ from patcher.analysis.symbols.definition import (
     reexported,
 )
 from patcher.analysis.symbols.module_getattr import module_getattr_member
-from patcher.analysis.symbols.scope import Assigned, Binding, Imported, literal_table
-from patcher.analysis.symbols.signature import Signature, signature_of
+from patcher.analysis.symbols.module_summary import ModuleSummary
+from patcher.analysis.symbols.scope import Assigned, Binding, ClassHeader, FunctionHeader, Imported
+from patcher.analysis.symbols.signature import signature_of
 from patcher.analysis.symbols.sources import Modules
 from patcher.analysis.symbols.text_index import TextIndex
-from patcher.analysis.syntax import own_nodes
 
 _OF_IMPORTS = frozenset(("__path__", "__all__", "__spec__", "__file__", "__loader__", "__package__", "__wrapped__"))
 """What Python and its tools ask any module for: its `__getattr__` is asked too, and serves none of them."""
 
 
-def returned_argument(symbols: Symbols, module: Module, value: ast.expr | None) -> ast.Name | None:
+def returned_argument(symbols: Symbols, module: Module, value: Expression | None) -> Name | None:
     """The name that a call like `updated(X)` gives back as it is; None if the value is no such call."""
     match value:
-        case ast.Call(func=ast.Name() | ast.Attribute() as called, args=[ast.Name() as given, *_]):
+        case Call(of=Name() | Attribute() as called, positional=(Name() as given, *_)):
             found = symbols.expression(module.name, called).definition
-            return given if isinstance(found, Function) and _returns_its_argument(found.node) else None
+            if not isinstance(found, Function):
+                return None
+            home = symbols.modules.holding(found.module)
+            return given if home.asked_of(found.header, returns_its_argument) else None
         case _:
             return None
 
@@ -58,21 +64,6 @@ def bound_before(symbols: Symbols, module: Module, name: str, binding: Binding) 
     return symbols.bound(module, earlier[-1], name) if earlier and earlier[-1].certain else None
 
 
-def _returns_its_argument(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Whether every `return` gives the first parameter, which is not bound anew."""
-    if isinstance(node, ast.AsyncFunctionDef) or node.decorator_list or not node.args.args:
-        return False
-    first = node.args.args[0].arg
-    own = own_nodes(node)
-    returns = [one for one in own if isinstance(one, ast.Return)]
-    stored = any(isinstance(one, ast.Name) and one.id == first and isinstance(one.ctx, ast.Store) for one in own)
-    return (
-        not stored
-        and bool(returns)
-        and all(isinstance(one.value, ast.Name) and one.value.id == first for one in returns)
-    )
-
-
 _QUERY = re.compile(r"\s*([\w.]+?)\s*(?:\(\s*(\w+)\s*\))?\s*")
 _MODULE_NAMES = ("__name__", "__file__", "__doc__", "__package__", "__spec__", "__loader__", "__dict__", "__builtins__")
 
@@ -80,9 +71,11 @@ _MODULE_NAMES = ("__name__", "__file__", "__doc__", "__package__", "__spec__", "
 class Symbols:
     """The symbols of the package whose folder is given, as they are after import, found without importing it."""
 
-    def __init__(self, package: Path, earlier: Symbols | None = None) -> None:
-        """`earlier` are those of a neighbouring release, whose text need not be searched again where it is the same."""
-        self.modules: Modules = Modules(package, earlier.modules if earlier is not None else None)
+    def __init__(self, package: Path, earlier: Symbols | None = None, kept: KeptReadings | None = None) -> None:
+        """`earlier` are those of a neighbouring release, whose text need not be searched again where it is the same.
+
+        `kept` is what earlier commands have read of the package."""
+        self.modules: Modules = Modules(package, earlier.modules if earlier is not None else None, kept)
         self.text: TextIndex = TextIndex(package, earlier.text if earlier is not None else None)
         self.answers = Answers()
         """What is found out about the package: what its classes bind, the variables that it reads."""
@@ -139,14 +132,14 @@ class Symbols:
                 return Resolution(of)
             case Variable(annotation=annotation, value=value, module=module):
                 return self._instance_member(module, annotation, value, name, full_name(of))
-            case Function(node=node, module=module):
-                if is_property(node):
-                    return self._instance_member(module, node.returns, None, name, full_name(of))
+            case Function(header=header, module=module):
+                if is_property(header):
+                    return self._instance_member(module, header.returns, None, name, full_name(of))
                 # Every function has `__name__`, `__doc__` and so on; any function of Python answers for all.
                 if hasattr(is_property, name) or self.set_from_outside(of, name) is not None:
                     return Resolution(Variable(module, f"{of.qualname}.{name}"))
                 # A decorator may return an object with any attributes.
-                if node.decorator_list:
+                if header.decorators:
                     return Resolution(Unknown(f"{of.qualname} is decorated"))
                 return Resolution(Absent(full_name(of), name))
 
@@ -154,10 +147,18 @@ class Symbols:
         """The parameters that a call of the definition takes, without `self`; a class's are its constructor's."""
         return signature_of(self, definition)
 
-    def expression(self, module: str, node: ast.expr) -> Resolution:
+    def body(self, module: str, header: FunctionHeader) -> FunctionBody:
+        """What the body of a function in `module` does."""
+        return self.modules.holding(module).asked_of(header, read_body)
+
+    def syntax(self, definition: Class | Function) -> Any:
+        """The syntax of a definition, for one question."""
+        return self.modules.holding(definition.module).syntax(definition.header)
+
+    def expression(self, module: str, of: Expression) -> Resolution:
         """What a dotted expression at a module's top level stands for; subscripts (`Base[T]`) are looked through."""
-        match node:
-            case ast.Name(id=name):
+        match of:
+            case Name(id=name):
                 home = self.modules.find(module)
                 if not isinstance(home, Module):
                     return Resolution(Unknown(f"{module} is not there"))
@@ -165,12 +166,12 @@ class Symbols:
                 if isinstance(found.definition, Absent) and hasattr(builtins, name):
                     return Resolution(External(f"builtins.{name}"))
                 return found
-            case ast.Attribute(value=value, attr=name):
+            case Attribute(of=value, name=name):
                 return self.member(self.expression(module, value).definition, name)
-            case ast.Subscript(value=value):
+            case Subscript(of=value):
                 return self.expression(module, value)
             case _:
-                return Resolution(Unknown(f"{ast.unparse(node)} in {module} is computed"))
+                return Resolution(Unknown(f"{shown(of)} in {module} is computed"))
 
     def imported(self, module: str, binding: Imported) -> Resolution:
         """What an import statement in `module` binds."""
@@ -199,18 +200,6 @@ class Symbols:
             value = binding.made_by.value if isinstance(binding.made_by, Assigned) else None
             return Variable(owner.module, f"{owner.qualname}.{name}", value)
         return None
-
-    def sets_by_computed_name(self, owner: Class) -> bool:
-        """Whether the module of a class sets attributes on it by computed names."""
-        home = self.modules.find(owner.module)
-        if not isinstance(home, Module):
-            return False
-        key = ("set by computed names", home.name)
-        return owner.qualname in self.answers.once(key, lambda: self._set_by_computed_names(home))
-
-    def _set_by_computed_names(self, module: Module) -> frozenset[str]:
-        tree = self.modules.tree(module) if b"setattr(" in self.modules.text(module) else None
-        return set_by_computed_names(tree) if isinstance(tree, ast.Module) else frozenset()
 
     def _takes(self, definition: Definition, parameter: str) -> bool | None:
         found = self.signature(definition)
@@ -270,7 +259,7 @@ class Symbols:
             return submodule
         if name not in _OF_IMPORTS:
             for binding in scope.bindings("__getattr__"):
-                if isinstance(binding.made_by, ast.FunctionDef):
+                if isinstance(binding.made_by, FunctionHeader) and not binding.made_by.is_async:
                     found = module_getattr_member(self, module, binding.made_by, name)
                     if not isinstance(found.definition, Absent):
                         return found
@@ -278,23 +267,23 @@ class Symbols:
                 else:
                     unsure = unsure or Unknown(f"{module.name} has a __getattr__ that it does not define")
         # Torch fills its namespace in a loop: `globals()[name] = getattr(_C, name)`. There nothing is certainly absent.
-        if unsure is None and name not in _OF_IMPORTS and self.modules.computed_names(module).may_have(name):
+        if unsure is None and name not in _OF_IMPORTS and self.modules.may_compute(module, name):
             unsure = Unknown(f"{module.name} binds names that its statements do not show")
         return Resolution(unsure or Absent(module.name, name))
 
     def bound(self, module: Module, binding: Binding, name: str) -> Resolution:
         """What one binding of a name in a module's body gives."""
         match binding.made_by:
-            case ast.ClassDef() as node:
-                return Resolution(Class(module.name, name, node))
-            case ast.FunctionDef() | ast.AsyncFunctionDef() as node:
-                return Resolution(Function(module.name, name, node))
+            case ClassHeader() as header:
+                return Resolution(Class(module.name, name, header))
+            case FunctionHeader() as header:
+                return Resolution(Function(module.name, name, header))
             case Imported() as imported:
                 found = self.imported(module.name, imported)
                 return reexported(module, name, found)
             case Assigned(value=value, annotation=annotation):
                 # `LLM = _LLM` is the same class by another name.
-                if isinstance(value, ast.Name | ast.Attribute):
+                if isinstance(value, Name | Attribute):
                     found = self.expression(module.name, value)
                     if isinstance(found.definition, Class | Function | Module):
                         return reexported(module, name, found)
@@ -323,8 +312,8 @@ class Symbols:
             return Resolution(found or Absent(module.name, name))
         if self.modules.cannot_bind(found, name):
             return Resolution(Absent(module.name, name))
-        tree = self.modules.tree(found)
-        exported = literal_table(tree.body, "__all__") if isinstance(tree, ast.Module) else None
+        summary = self.modules.summary(found)
+        exported = summary.exported if isinstance(summary, ModuleSummary) else None
         # Without `__all__`, a star import leaves out names with an underscore.
         if exported is None and name.startswith("_"):
             return Resolution(Absent(module.name, name))
@@ -340,13 +329,13 @@ class Symbols:
         return reexported(module, name, resolved)
 
     def _instance_member(
-        self, module: str, annotation: ast.expr | None, value: ast.expr | None, name: str, asked: str
+        self, module: str, annotation: Expression | None, value: Expression | None, name: str, asked: str
     ) -> Resolution:
         """An attribute of a value whose class its annotation or its constructor call tells."""
         class_node = class_expression(annotation) if annotation is not None else None
         # `config = Config(...)` says the class as an annotation does.
-        if class_node is None and isinstance(value, ast.Call):
-            class_node = value.func
+        if class_node is None and isinstance(value, Call):
+            class_node = value.of
         if class_node is not None:
             found = self.expression(module, class_node).definition
             if isinstance(found, Class):
@@ -355,5 +344,4 @@ class Symbols:
 
 
 def _is_none(definition: Definition) -> bool:
-    value = definition.value if isinstance(definition, Variable) else None
-    return isinstance(value, ast.Constant) and value.value is None
+    return isinstance(definition, Variable) and is_none(definition.value)

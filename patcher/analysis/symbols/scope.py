@@ -1,4 +1,4 @@
-"""The names that a module's or class's body binds, by its syntax: bindings, literal tables, and computed names."""
+"""The names that a module's or class's body binds, as plain values: bindings, headers, and literal tables."""
 
 from __future__ import annotations
 
@@ -7,9 +7,77 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from patcher.analysis.expressions import Expression, dotted_or_called, expression, last_name, maybe
+from patcher.analysis.parameters import Signature, signature_in
 from patcher.analysis.syntax import decorators, for_type_checkers
 
 FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(slots=True, eq=False)
+class FunctionHeader:
+    """What stands above a function's body. `first` is the line of its first decorator, `last` that of its end."""
+
+    name: str
+    first: int
+    last: int
+    signature: Signature
+    """`self` included."""
+    annotations: dict[str, Expression]
+    """Of the parameters that have one."""
+    decorators: tuple[Expression, ...]
+    returns: Expression | None
+    is_async: bool
+
+    @property
+    def marks(self) -> frozenset[str]:
+        """The last words of the decorators, called or not: `property`, `setter` of `@x.setter`."""
+        return frozenset(last_name(dotted_or_called(mark)) for mark in self.decorators)
+
+
+@dataclass(slots=True, eq=False)
+class ClassHeader:
+    """What stands above a class's body. What is in the body is read once it is asked for."""
+
+    name: str
+    first: int
+    last: int
+    bases: tuple[Expression, ...]
+    keywords: tuple[tuple[str, Expression], ...]
+    decorators: tuple[Expression, ...]
+
+
+Header: TypeAlias = FunctionHeader | ClassHeader
+
+
+def first_line(node: ast.ClassDef | FunctionNode) -> int:
+    """The line on which a definition begins, its decorators included."""
+    return node.decorator_list[0].lineno if node.decorator_list else node.lineno
+
+
+def class_header(node: ast.ClassDef) -> ClassHeader:
+    return ClassHeader(
+        node.name,
+        first_line(node),
+        node.end_lineno or node.lineno,
+        tuple(expression(base) for base in node.bases),
+        tuple((word.arg or "", expression(word.value)) for word in node.keywords),
+        tuple(expression(mark) for mark in node.decorator_list),
+    )
+
+
+def function_header(node: FunctionNode) -> FunctionHeader:
+    every = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
+    return FunctionHeader(
+        node.name,
+        first_line(node),
+        node.end_lineno or node.lineno,
+        signature_in(node.args),
+        {one.arg: expression(one.annotation) for one in every if one.annotation is not None},
+        tuple(expression(mark) for mark in node.decorator_list),
+        maybe(node.returns),
+        isinstance(node, ast.AsyncFunctionDef),
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,15 +100,15 @@ def imports(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, Imported]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Assigned:
-    value: ast.expr | None
-    annotation: ast.expr | None = None
+    value: Expression | None
+    annotation: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Binding:
     """One way in which a name gets its value; `certain` unless it is inside `if`, `try`, a loop or the like."""
 
-    made_by: ast.ClassDef | FunctionNode | Imported | Assigned
+    made_by: Header | Imported | Assigned
     certain: bool
 
 
@@ -80,7 +148,8 @@ def _walk(body: Iterable[ast.stmt], scope: Scope, certain: bool, annotations: bo
         match node:
             case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
                 if "overload" not in decorators(node):
-                    _bind(scope, name, node, certain)
+                    header = class_header(node) if isinstance(node, ast.ClassDef) else function_header(node)
+                    _bind(scope, name, header, certain)
             case ast.Import() | ast.ImportFrom():
                 for name, imported in imports(node):
                     if name == "*":
@@ -88,11 +157,12 @@ def _walk(body: Iterable[ast.stmt], scope: Scope, certain: bool, annotations: bo
                     else:
                         _bind(scope, name, imported, certain)
             case ast.Assign(targets=targets, value=value):
+                made = expression(value)
                 for target in targets:
-                    _assign(scope, target, value, None, certain)
+                    _assign(scope, target, made, None, certain)
             case ast.AnnAssign(target=target, value=value, annotation=annotation):
                 if value is not None or annotations:
-                    _assign(scope, target, value, annotation, certain)
+                    _assign(scope, target, maybe(value), expression(annotation), certain)
             # `__all__ += [...]` gives the name a value that is computed.
             case ast.AugAssign(target=target):
                 _assign(scope, target, None, None, False)
@@ -162,16 +232,18 @@ def _newer(node: ast.stmt, scope: Scope, certain: bool, annotations: bool) -> No
     """Statements that the oldest supported Python has no class for."""
     # `type X = int` (Python 3.12) binds X; `except*` (3.11) has the bodies of a `try`.
     if isinstance(name := getattr(node, "name", None), ast.Name):
-        _bind(scope, name.id, Assigned(getattr(node, "value", None)), certain)
+        _bind(scope, name.id, Assigned(maybe(getattr(node, "value", None))), certain)
     for part in ("body", "orelse", "finalbody"):
         _walk(getattr(node, part, []), scope, False, annotations)
 
 
-def _bind(scope: Scope, name: str, made_by: ast.ClassDef | FunctionNode | Imported | Assigned, certain: bool) -> None:
+def _bind(scope: Scope, name: str, made_by: Header | Imported | Assigned, certain: bool) -> None:
     scope.names.setdefault(name, []).append(Binding(made_by, certain))
 
 
-def _assign(scope: Scope, target: ast.expr, value: ast.expr | None, annotation: ast.expr | None, certain: bool) -> None:
+def _assign(
+    scope: Scope, target: ast.expr, value: Expression | None, annotation: Expression | None, certain: bool
+) -> None:
     match target:
         case ast.Name(id=name):
             _bind(scope, name, Assigned(value, annotation), certain)
@@ -224,6 +296,11 @@ def literal_table(body: Iterable[ast.stmt], name: str) -> Table | None:
             case _:
                 pass
     return Table(entries, complete) if seen else None
+
+
+def module_table(tree: ast.Module, name: str) -> Table | None:
+    """The same of a whole module."""
+    return literal_table(tree.body, name)
 
 
 def table_of(value: ast.expr) -> Table:

@@ -1,52 +1,41 @@
-"""The modules of one package by dotted name, each parsed when first asked for."""
+"""The modules of one package by dotted name, each read when first asked for."""
 
 from __future__ import annotations
 
-import ast
 import re
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import blake2b
 from pathlib import Path
 
 from patcher.analysis.answers import Answers
-from patcher.analysis.symbols.computed_names import (
-    ComputedNames,
-    may_compute_names,
-    may_put_submodules,
-    puts_submodules,
-    read_computed_names,
-)
+from patcher.analysis.kept_readings import KeptReadings
+from patcher.analysis.symbols.computed_names import may_compute, may_compute_names, may_put_submodules, puts_submodules
 from patcher.analysis.symbols.definition import Module, Unknown
-from patcher.analysis.symbols.scope import Scope, read_scope
+from patcher.analysis.symbols.module_summary import ModuleSummary
+from patcher.analysis.symbols.scope import Scope, literal_table, read_scope
 from patcher.worktree import files
 from patcher.worktree.python import UnreadableError, parse
 
 _COMPILED = (".so", ".pyd")
 
 
-class _Parsed:
-    """The syntax of one module, and what its body binds, once somebody asks."""
-
-    def __init__(self, digest: int, tree: ast.Module) -> None:
-        self.digest = digest
-        self.tree = tree
-
-    @cached_property
-    def scope(self) -> Scope:
-        return read_scope(self.tree.body)
-
-
 class Modules:
     """Modules by dotted name. Each file is read at most once, and only if a question leads to it."""
 
-    def __init__(self, package: Path, earlier: Modules | None = None) -> None:
-        """`earlier` are those of a neighbouring release: a module with the same text there is not parsed again."""
+    def __init__(self, package: Path, earlier: Modules | None = None, kept: KeptReadings | None = None) -> None:
+        """`earlier` are those of a neighbouring release: a module with the same text there is not read again.
+
+        `kept` is what earlier commands have read of the package, on the disk."""
         self.name = package.name
         self.package = package
         self._found: dict[str, Module | Unknown | None] = {}
-        self._parsed: dict[str, _Parsed | Unknown] = {}
+        self._parsed: dict[str, ModuleSummary | Unknown] = {}
         # Its modules alone, not what it has of the release before; each is let go of once it is looked at here.
         self._earlier = dict(earlier._parsed) if earlier is not None else {}
+        self._kept = kept
+        self._asked: dict[bytes, tuple[ModuleSummary, int]] = {}
+        """By the key on the disk, and how much was known when it was read."""
         self._answers = Answers()
         self._entries: dict[Path, frozenset[str]] = {}
 
@@ -56,51 +45,63 @@ class Modules:
             self._found[dotted] = self._locate(dotted)
         return self._found[dotted]
 
-    def tree(self, module: Module) -> ast.Module | Unknown:
-        """The module's syntax; `Unknown` if this Python cannot parse it."""
-        parsed = self._parse(module)
-        return parsed if isinstance(parsed, Unknown) else parsed.tree
-
     def text(self, module: Module) -> bytes:
         """The module's source; empty for one without a file."""
         return b"" if module.path is None else files.read(module.path, files.SOURCE_BYTES, follow=True)
 
     def scope(self, module: Module) -> Scope | Unknown:
         """What the module's body binds."""
-        parsed = self._parse(module)
-        return parsed if isinstance(parsed, Unknown) else parsed.scope
+        summary = self.summary(module)
+        return summary if isinstance(summary, Unknown) else summary.scope
 
-    def _parse(self, module: Module) -> _Parsed | Unknown:
+    def summary(self, module: Module) -> ModuleSummary | Unknown:
+        """What is kept of the module; `Unknown` if this Python cannot parse it."""
         if module.name not in self._parsed:
             self._parsed[module.name] = self._read(module)
         return self._parsed[module.name]
 
-    def _read(self, module: Module) -> _Parsed | Unknown:
+    def holding(self, module: str) -> ModuleSummary:
+        """The summary of the module that a definition is in."""
+        found = self._parsed[module]
+        assert isinstance(found, ModuleSummary)
+        return found
+
+    def _read(self, module: Module) -> ModuleSummary | Unknown:
         try:
-            text = self.text(module)
-            digest, known = hash(text), self._earlier.pop(module.name, None)
-            if isinstance(known, _Parsed) and known.digest == digest:
+            text, known = self.text(module), self._earlier.pop(module.name, None)
+            if isinstance(known, ModuleSummary) and known.text == text:
                 return known
-            return _Parsed(digest, parse(text))
+            key = blake2b(module.name.encode() + b"\n" + text, digest_size=20).digest()
+            found = self._kept.get(key, tuple) if self._kept is not None else None
+            if found is not None:
+                summary = ModuleSummary(text, *found)
+            else:
+                tree = parse(text)
+                summary = ModuleSummary(text, read_scope(tree.body), literal_table(tree.body, "__all__"))
         except (OSError, UnreadableError) as error:
             return Unknown(f"{module.path} cannot be parsed: {error}")
+        self._asked[key] = summary, len(summary.known) if found is not None else -1
+        return summary
 
-    def computed_names(self, module: Module) -> ComputedNames:
-        """The names that the module may bind though no statement of it shows them."""
-        return self._answers.once(("computed names", module.name), lambda: self._computed_names(module))
+    def keep(self) -> None:
+        """Have what was read, and asked, of the modules kept for later commands."""
+        if self._kept is None:
+            return
+        for key, (summary, before) in self._asked.items():
+            if len(summary.known) > before:
+                self._kept.put(key, (summary.scope, summary.exported, summary.known))
+        self._kept.keep()
 
-    def _computed_names(self, module: Module) -> ComputedNames:
-        tree = self.tree(module)
-        if isinstance(tree, Unknown) or module.path is None:
-            return ComputedNames()
-        found = read_computed_names(tree, self.text(module), module.name)
-        stub = module.path.with_suffix(".pyi")
+    def may_compute(self, module: Module, name: str) -> bool:
+        """Whether the module may bind the name though no statement of it shows that."""
+        summary = self.summary(module)
+        if isinstance(summary, Unknown) or module.path is None:
+            return False
         # A stub beside a module, as torch/_VF.pyi, is written where statements do not show what the module has. What
         # the stub does not mention either is not there.
-        if not found.anything and stub.is_file():
-            words = re.findall(rb"[A-Za-z_]\w*", files.read(stub, files.SOURCE_BYTES, follow=True))
-            return ComputedNames(names=found.names | {word.decode() for word in words})
-        return found
+        return may_compute(summary, module.name, name) or name in self._answers.once(
+            ("stub", module.name), lambda: _words_of_stub(module)
+        )
 
     def cannot_bind(self, module: Module, name: str) -> bool:
         """Whether the file's text alone, unparsed, rules out that the module gives the name to a star import."""
@@ -161,8 +162,8 @@ class Modules:
 
     def _puts_submodules(self, module: Module) -> bool:
         """Whether the module makes others known as modules below it, by names that it computes."""
-        tree = self.tree(module) if may_put_submodules(self.text(module)) else None
-        return isinstance(tree, ast.Module) and puts_submodules(tree, module.name)
+        summary = self.summary(module) if may_put_submodules(self.text(module)) else None
+        return isinstance(summary, ModuleSummary) and summary.asked(puts_submodules, module.name)
 
     def _has_entry(self, path: Path) -> bool:
         """Whether its folder, which is listed once, has anything whose name up to the first dot is that."""
@@ -191,6 +192,15 @@ class Modules:
                     folder, _, name = file.rpartition("/")
                     names.add(f"{folder}/{name.partition('.')[0]}")
         return frozenset(names)
+
+
+def _words_of_stub(module: Module) -> frozenset[str]:
+    """The words in the stub beside a module."""
+    stub = module.path.with_suffix(".pyi") if module.path is not None else None
+    if stub is None or not stub.is_file():
+        return frozenset()
+    words = re.findall(rb"[A-Za-z_]\w*", files.read(stub, files.SOURCE_BYTES, follow=True))
+    return frozenset(word.decode() for word in words)
 
 
 def _record(path: Path) -> str:

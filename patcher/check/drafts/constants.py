@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from patcher.analysis.symbols import Class, Module, Symbols
+from patcher.analysis.symbols import Class, Module, Symbols, Unknown
 
 _FEWEST = 3
 """Constants that a class must have before its values tell anything. A guess: many classes hold a 0 and a 1."""
@@ -26,30 +26,32 @@ def renamed_constants(was: Class, before: Symbols, symbols: Symbols) -> RenamedC
 
     `class Level: NONE = 0; PIECEWISE = 3` became `class Mode(IntEnum): NONE = 0; VLLM_COMPILE = 3`.
     """
-    old = _constants(was.node)
+    old = before.modules.holding(was.module).asked_of(was.header, _constants)
     module = symbols.modules.find(was.module)
-    tree = symbols.modules.tree(module) if isinstance(module, Module) else None
-    if old is None or not isinstance(tree, ast.Module):
+    summary = symbols.modules.summary(module) if isinstance(module, Module) else Unknown("it is gone")
+    if old is None or isinstance(summary, Unknown):
         return None
     found = [
-        RenamedClass(node.name, {name: new[value] for value, name in old.items() if new[value] != name})
-        for node in tree.body
-        if isinstance(node, ast.ClassDef)
-        and before.has(f"{was.module}.{node.name}") is False
-        and (new := _constants(node)) is not None
-        and new.keys() == old.keys()
+        RenamedClass(name, {name: new[value] for value, name in old.items() if new[value] != name})
+        for name, new in summary.asked(_classes_of_constants)
+        if before.has(f"{was.module}.{name}") is False and new.keys() == old.keys()
     ]
     return found[0] if len(found) == 1 else None
 
 
-def _constants(node: ast.ClassDef) -> dict[tuple[type, object], str] | None:
+def _classes_of_constants(tree: ast.Module) -> list[tuple[str, dict[str, str]]]:
+    classes = [(node.name, _constants(node)) for node in tree.body if isinstance(node, ast.ClassDef)]
+    return [(name, found) for name, found in classes if found is not None]
+
+
+def _constants(node: ast.ClassDef) -> dict[str, str] | None:
     """Names by value; None where the class holds anything but constants and methods, or a value twice."""
-    found: dict[tuple[type, object], str] = {}
+    found: dict[str, str] = {}
     for statement in node.body:
         match statement:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=value)):
                 # 1 and True are equal, and not the same constant.
-                if (key := (type(value), value)) in found:
+                if (key := repr(value)) in found:
                     return None
                 found[key] = name
             case ast.Expr(value=ast.Constant()) | ast.FunctionDef() | ast.Pass():

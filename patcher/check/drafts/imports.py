@@ -104,7 +104,8 @@ def moved_to(old: str, finding: Finding, inputs: DraftInputs) -> Moved | None:
     renamed = False
     # What goes by the old name now is something else. The old definition's own words may name its successor.
     if isinstance(was, Class | Function) and not _alike(search.of(names[0]), was, before, symbols):
-        names = [_last(full_name(was)), *named_instead(was.node, names[0])]
+        assert before is not None
+        names = [_last(full_name(was)), *named_instead(before.syntax(was), names[0])]
         renamed = True
     for name in names:
         found = _alike(search.of(name), None if renamed else was, before, symbols)
@@ -213,7 +214,7 @@ def _shared(old: frozenset[str], new: frozenset[str]) -> float:
 
 
 def _members(symbols: Symbols, owner: Class) -> frozenset[str]:
-    fields = {name for name, _ in declared_fields(owner)}
+    fields = {field.name for field in declared_fields(symbols, owner)}
     return frozenset({method.name for method in methods(symbols, owner)} | fields)
 
 

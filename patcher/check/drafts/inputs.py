@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from patcher.analysis.findings import Finding
 from patcher.analysis.project import Project
-from patcher.analysis.symbols import Class, Definition, Function, Module, Symbols, Variable, full_name
-from patcher.analysis.symbols.scope import literal_table
+from patcher.analysis.symbols import Class, Definition, Function, Module, Symbols, Unknown, Variable, full_name
 from patcher.analysis.target import Target
 from patcher.i18n import Phrase
 from patcher.records.model import Record
@@ -171,8 +169,8 @@ class Namesakes:
                 yield f"{module}.{name}"
 
     def _lists(self, module: Module, name: str) -> bool:
-        tree = self.symbols.modules.tree(module)
-        listed = literal_table(tree.body, "__all__") if isinstance(tree, ast.Module) else None
+        summary = self.symbols.modules.summary(module)
+        listed = None if isinstance(summary, Unknown) else summary.exported
         return listed is not None and name in listed.entries
 
 

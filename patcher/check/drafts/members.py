@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from patcher.analysis.expressions import Name
 from patcher.analysis.findings import Finding
 from patcher.analysis.symbols import Class, Function, Symbols, Variable, full_name
 from patcher.analysis.symbols.definition import is_property
@@ -39,7 +40,7 @@ def member_repairs(finding: Finding, inputs: DraftInputs) -> list[Repair]:
         return []
     node = nodes[0]
     # `@property def old(self): return self.new`
-    if (new := _alias(was)) is not None and _offers(symbols, before, owner, new):
+    if (new := _alias(was, before)) is not None and _offers(symbols, before, owner, new):
         tail = ".".join(part for part in dotted(node)[-2:] if part and part not in ("self", "cls"))
         edit: Edit = RenameAttribute(file=finding.file, old=tail, new=new)
         title = phrase("Use {new} in place of {old}", new=new, old=name)
@@ -47,7 +48,7 @@ def member_repairs(finding: Finding, inputs: DraftInputs) -> list[Repair]:
             finding, (edit,), title, phrase("{old} only passed on to {new}", old=name, new=new), inputs, code
         )
     # `@property def disabled(self): return not self.enabled`
-    if (new := _opposite(was)) is not None and _offers(symbols, before, owner, new):
+    if (new := _opposite(was, before)) is not None and _offers(symbols, before, owner, new):
         value = text_of(code, node.value)
         edit = Replace(file=finding.file, pattern=written(code, node), replacement=f"(not {value}.{new})")
         title = phrase("Use {new} in place of {old}", new=f"not {new}", old=name)
@@ -64,27 +65,27 @@ def member_repairs(finding: Finding, inputs: DraftInputs) -> list[Repair]:
     return []
 
 
-def _alias(was: object) -> str | None:
+def _alias(was: object, before: Symbols) -> str | None:
     """The attribute of the same object that a property, or a name in the class's body, stands for."""
     match was:
-        case Function(node=node) if is_property(node):
-            match body_of(node):
+        case Function(header=header) if is_property(header):
+            match body_of(before.syntax(was)):
                 case ast.Attribute(value=ast.Name(id="self"), attr=name):
                     return name
         # `old_name = new_name` in the class body.
-        case Function(node=node, qualname=qualname) if node.name != qualname.rpartition(".")[2]:
-            return node.name
-        case Variable(value=ast.Name(id=name), qualname=qualname) if "." in qualname:
+        case Function(header=header, qualname=qualname) if header.name != qualname.rpartition(".")[2]:
+            return header.name
+        case Variable(value=Name(id=name), qualname=qualname) if "." in qualname:
             return name
         case _:
             pass
     return None
 
 
-def _opposite(was: object) -> str | None:
+def _opposite(was: object, before: Symbols) -> str | None:
     match was:
-        case Function(node=node) if is_property(node):
-            match body_of(node):
+        case Function(header=header) if is_property(header):
+            match body_of(before.syntax(was)):
                 case ast.UnaryOp(op=ast.Not(), operand=ast.Attribute(value=ast.Name(id="self"), attr=name)):
                     return name
     return None
@@ -170,18 +171,19 @@ def inlined(
     was: Function, call: ast.Call, receiver: str, before: Symbols, symbols: Symbols, owner: str
 ) -> Inlined | None:
     """What stands for `receiver.method(…)`; None unless the method passed on to what is still there unchanged."""
-    body = body_of(was.node)
+    node = before.syntax(was)
+    body = body_of(node)
     if not isinstance(body, ast.Call):
         return None
-    values = _bound(was.node.args, call, receiver)
+    values = _bound(node.args, call, receiver)
     # An argument that is used twice would be evaluated twice; one that is not used would be lost.
     if values is None or not _each_once(body, values):
         return None
     match body.func:
         case ast.Name(id=name):
-            found = before.expression(was.module, body.func).definition
+            found = before.expression(was.module, Name(name)).definition
             # The function may be imported from where it stood, if it takes the same as before.
-            if not isinstance(found, Function) or found.owner is not None or found.node.name != name:
+            if not isinstance(found, Function) or found.owner is not None or found.header.name != name:
                 return None
             path = full_name(found)
             if not _unchanged(found, path, before, symbols):

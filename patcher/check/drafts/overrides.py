@@ -75,7 +75,7 @@ def _hands_out_futures(symbols: Symbols, base: str, flag: str) -> bool:
     if callee is None or not isinstance(callee.owner, Class):
         return False
     name = base.rpartition(".")[2]
-    methods = [node for node in callee.owner.node.body if isinstance(node, _Method)]
+    methods = [node for node in symbols.syntax(callee.owner).body if isinstance(node, _Method)]
     answers = {
         literal: ast.unparse(method.returns)
         for method in methods

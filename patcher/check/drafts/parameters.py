@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from patcher.analysis.symbols import Class, Function, Symbols
-from patcher.analysis.symbols.classes import declared_fields, linearise, methods
+from patcher.analysis.symbols.classes import linearise, methods, set_on_self
 from patcher.analysis.symbols.definition import is_static
+from patcher.analysis.symbols.scope import FunctionNode
 from patcher.i18n import Phrase, phrase
 
 
@@ -41,7 +42,7 @@ class Formal:
 @dataclass(frozen=True, slots=True, eq=False)
 class Callee:
     formals: Mapping[str, Formal]
-    node: ast.FunctionDef | ast.AsyncFunctionDef | None
+    node: FunctionNode | None
     """The function, or the constructor if it is written out."""
     owner: Class | None = None
     module: str = ""
@@ -54,9 +55,9 @@ class Callee:
 def callee_of(symbols: Symbols, dotted: str) -> Callee | None:
     """What a call of the dotted name runs; None if that is not written in the package."""
     match symbols.resolve(dotted).definition:
-        case Function(node=node, owner=owner, module=module):
-            drop = owner is not None and not is_static(node)
-            return Callee(_formals(node.args, drop=drop), node, owner, module)
+        case Function(header=header, owner=owner, module=module) as function:
+            node = symbols.syntax(function)
+            return Callee(_formals(node.args, drop=owner is not None and not is_static(header)), node, owner, module)
         case Class() as owner:
             return _constructor(symbols, owner)
         case _:
@@ -66,15 +67,21 @@ def callee_of(symbols: Symbols, dotted: str) -> Callee | None:
 def _constructor(symbols: Symbols, owner: Class) -> Callee | None:
     order = [base for base in linearise(symbols, owner) if isinstance(base, Class)]
     for base in order:
-        own = {method.name: method for method in methods(symbols, base)}
-        if "__init__" in own:
-            return Callee(_formals(own["__init__"].args, drop=True), own["__init__"], owner, base.module)
+        if (node := _init(symbols, base)) is not None:
+            return Callee(_formals(node.args, drop=True), node, owner, base.module)
     found = {
-        name: Formal(name, None, node.value, node.annotation)
+        node.target.id: Formal(node.target.id, None, node.value, node.annotation)
         for base in reversed(order)
-        for name, node in declared_fields(base)
+        for node in symbols.syntax(base).body
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
     }
     return Callee(found, None, owner, owner.module) if found else None
+
+
+def _init(symbols: Symbols, owner: Class) -> FunctionNode | None:
+    """The constructor that the class itself writes out."""
+    found = [method for method in methods(symbols, owner) if method.name == "__init__"]
+    return symbols.modules.holding(owner.module).syntax(found[-1]) if found else None
 
 
 def _formals(args: ast.arguments, *, drop: bool) -> dict[str, Formal]:
@@ -102,19 +109,9 @@ def attribute_set_elsewhere(symbols: Symbols, owner: Class, name: str) -> str | 
     for base in linearise(symbols, owner):
         if not isinstance(base, Class):
             continue
-        for method in methods(symbols, base):
-            if method.name == "__init__":
-                continue
-            for node in ast.walk(method):
-                targets = node.targets if isinstance(node, ast.Assign) else []
-                if any(
-                    isinstance(target, ast.Attribute)
-                    and target.attr == name
-                    and isinstance(target.value, ast.Name)
-                    and target.value.id == "self"
-                    for target in targets
-                ):
-                    return method.name
+        for one in set_on_self(symbols, base).get(name, ()):
+            if one.method is not None and one.method.name != "__init__":
+                return one.method.name
     return None
 
 
@@ -404,8 +401,7 @@ def _escapes(node: ast.AST, name: str) -> bool:
 def _derived(callee: Callee, name: str, symbols: Symbols) -> str:
     """The attribute of another parameter that the function, or its class's constructors, takes for `name`."""
     bases = linearise(symbols, callee.owner) if callee.owner is not None else ()
-    above = [method for base in bases if isinstance(base, Class) for method in methods(symbols, base)]
-    constructors = [method for method in above if method.name == "__init__"]
+    constructors = [node for base in bases if isinstance(base, Class) and (node := _init(symbols, base)) is not None]
     for node in [callee.node, *constructors] if callee.node is not None else []:
         for statement in node.body:
             match statement:

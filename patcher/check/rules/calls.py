@@ -145,12 +145,12 @@ def _subclass_may_take(program: Program, one: Meaning, wrong: tuple[Mismatch, ..
             names = [
                 mismatch.name.encode() for mismatch in wrong if isinstance(mismatch, NotTaken) and mismatch.keyword
             ]
-            for mention in text.mentions(function.node.name) if names else ():
+            for mention in text.mentions(function.header.name) if names else ():
                 if text.before(mention).strip() in (b"def", b"async def"):
                     # The parameter list behind `def name`, as far as it stands in 2,000 bytes. The number is a guess.
-                    taken = text.after(mention, function.node.name, 2000).partition(b"):")[0].partition(b") ->")[0]
+                    taken = text.after(mention, function.header.name, 2000).partition(b"):")[0].partition(b") ->")[0]
                     if all(re.search(rb"\b%b\b" % name, taken) for name in names):
-                        return may_have(program, of, function.node.name)
+                        return may_have(program, of, function.header.name)
             return False
         # `runner_class: type[RunnerBase]` is called as the tree's own runner is made.
         case TypeOf():

@@ -15,7 +15,7 @@ from patcher.analysis.findings import Broken, FindingKind, Fine, Problem, Undeci
 from patcher.analysis.meaning import Program
 from patcher.analysis.project import Project
 from patcher.analysis.symbols import Class, Symbols
-from patcher.analysis.symbols.classes import declared_fields, linearise
+from patcher.analysis.symbols.classes import declared_fields, linearise, methods
 from patcher.analysis.uses import ConfigKey, Use
 from patcher.i18n import Phrase, phrase
 from patcher.worktree.python import UnreadableError, parse
@@ -75,9 +75,9 @@ def _fields_of(project: Project, dotted: str) -> frozenset[str] | None:
     for base in linearise(symbols, found):
         if isinstance(base, Class):
             # A constructor written by hand may take anything.
-            if any(isinstance(node, ast.FunctionDef) and node.name == "__init__" for node in base.node.body):
+            if any(method.name == "__init__" for method in methods(symbols, base)):
                 return None
-            names.update(name for name, _ in declared_fields(base))
+            names.update(field.name for field in declared_fields(symbols, base))
         elif not getattr(base, "name", "").startswith(("collections.", "typing.", "abc.", "builtins.")):
             return None
     return frozenset(names)

@@ -6,13 +6,17 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
+from patcher.analysis.expressions import Expression, expression
 from patcher.analysis.findings import Broken, Fine, Problem, Undecided, Unrelated, Verdict
 from patcher.analysis.meaning import Program
 from patcher.analysis.symbols import Class, Function, Module, Symbols
-from patcher.analysis.symbols.classes import declared_fields, linearise
+from patcher.analysis.symbols.classes import declared_fields, linearise, methods
+from patcher.analysis.symbols.module_summary import ModuleSummary
+from patcher.analysis.symbols.scope import FunctionHeader
 from patcher.analysis.syntax import below
 from patcher.analysis.uses import EngineFlag, Use
 from patcher.i18n import Phrase, phrase
@@ -32,8 +36,8 @@ class Options:
     short: frozenset[str] = frozenset()
     switches: frozenset[str] = frozenset()
     """Those of them that only exist in one sense: `--no-…` is refused."""
-    fields: Mapping[str, ast.expr | None] = field(default_factory=dict)
-    """The fields of AsyncEngineArgs with their annotations."""
+    fields: frozenset[str] = frozenset()
+    """The fields of AsyncEngineArgs."""
 
     def takes(self, name: str) -> bool:
         """Whether the command line takes `--name`: itself, `no_name`, or a beginning that only one option has."""
@@ -68,8 +72,16 @@ def _read(symbols: Symbols) -> Options | None:
         frozenset(parser.options),
         frozenset(parser.short),
         frozenset(parser.switches),
-        dict(_fields(symbols, engine)),
+        frozenset(_fields(symbols, engine)),
     )
+
+
+class Argument(NamedTuple):
+    """An option that `add_argument` is given: its texts, or an f-string."""
+
+    texts: tuple[str, ...]
+    computed: bool
+    one_sense: bool
 
 
 class _Parser:
@@ -83,65 +95,75 @@ class _Parser:
         self.switches: set[str] = set()
 
     def read_module(self, module: Module) -> None:
-        tree = self._symbols.modules.tree(module)
-        if isinstance(tree, ast.Module):
-            self._walk(tree, module.name, None)
+        summary = self._symbols.modules.summary(module)
+        if isinstance(summary, ModuleSummary):
+            self._follow(summary.asked(_arguments), module.name, None)
 
     def read_class(self, owner: Class) -> None:
         for base in linearise(self._symbols, owner):
             if isinstance(base, Class) and self._first(f"{base.module}.{base.qualname}"):
-                for node in base.node.body:
-                    if isinstance(node, ast.FunctionDef):
-                        self._walk(node, base.module, owner)
+                for method in methods(self._symbols, base):
+                    self._read(base.module, method, owner)
+
+    def _read(self, module: str, function: FunctionHeader, owner: Class | None) -> None:
+        self._follow(self._symbols.modules.holding(module).asked_of(function, _arguments), module, owner)
 
     def _first(self, name: str) -> bool:
         fresh = name not in self._seen
         self._seen.add(name)
         return fresh
 
-    def _walk(self, within: ast.AST, module: str, owner: Class | None) -> None:
-        nodes = below(within)
-        loops = _loop_values(nodes)
-        for node in nodes:
-            match node:
-                case ast.Call(func=ast.Attribute(attr="add_argument"), args=arguments):
-                    for argument in arguments:
-                        self._add(argument, node, loops, owner)
-                case ast.Call(func=ast.Attribute(attr="add_cli_args", value=value)):
-                    found = self._symbols.expression(module, value).definition
-                    if isinstance(found, Class):
-                        self.read_class(found)
-                case ast.Call(func=ast.Name(id="make_arg_parser") as name):
-                    made = self._symbols.expression(module, name).definition
-                    if isinstance(made, Function) and self._first(f"{made.module}.{made.qualname}"):
-                        self._walk(made.node, made.module, None)
-                case _:
-                    pass
+    def _follow(self, found: list[Argument | Expression], module: str, owner: Class | None) -> None:
+        for one in found:
+            if isinstance(one, Argument):
+                self._add(one, owner)
+                continue
+            made = self._symbols.expression(module, one).definition
+            if isinstance(made, Class):
+                self.read_class(made)
+            elif isinstance(made, Function) and self._first(f"{made.module}.{made.qualname}"):
+                self._read(made.module, made.header, None)
 
-    def _add(self, argument: ast.expr, call: ast.Call, loops: Mapping[str, list[str]], owner: Class | None) -> None:
-        match argument:
-            case ast.Constant(value=str(text)):
-                written = [text]
-            case ast.Name(id=name) if name in loops:
-                written = loops[name]
-            # `parser.add_argument(f"--{name}")` in a loop over the fields of the class.
-            case ast.JoinedStr() if owner is not None:
-                written = [f"--{name}" for name, _ in _fields(self._symbols, owner)]
-            case _:
-                written = []
-        # `action="store_true"` has no `--no-...`; `BooleanOptionalAction` has.
-        one_sense = any(
-            keyword.arg == "action" and isinstance(keyword.value, ast.Constant) and "store" in str(keyword.value.value)
-            for keyword in call.keywords
-        )
+    def _add(self, argument: Argument, owner: Class | None) -> None:
+        written: Iterable[str] = argument.texts
+        # `parser.add_argument(f"--{name}")` in a loop over the fields of the class.
+        if argument.computed and owner is not None:
+            written = [f"--{name}" for name in _fields(self._symbols, owner)]
         for text in written:
             name = text.lstrip("-").replace("-", "_")
             if text.startswith("--"):
                 self.options.add(name)
-                if one_sense:
+                if argument.one_sense:
                     self.switches.add(name)
             elif text.startswith("-"):
                 self.short.add(name)
+
+
+def _arguments(within: ast.AST) -> list[Argument | Expression]:
+    """What `add_argument` is called with, and the classes and functions that add more."""
+    nodes = below(within)
+    loops = _loop_values(nodes)
+    found: list[Argument | Expression] = []
+    for node in nodes:
+        match node:
+            case ast.Call(func=ast.Attribute(attr="add_argument"), args=arguments):
+                # `action="store_true"` has no `--no-...`; `BooleanOptionalAction` has.
+                one_sense = any(
+                    word.arg == "action" and isinstance(word.value, ast.Constant) and "store" in str(word.value.value)
+                    for word in node.keywords
+                )
+                for argument in arguments:
+                    texts = loops.get(argument.id, []) if isinstance(argument, ast.Name) else []
+                    if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+                        texts = [argument.value]
+                    found.append(Argument(tuple(texts), isinstance(argument, ast.JoinedStr), one_sense))
+            case ast.Call(func=ast.Attribute(attr="add_cli_args", value=value)):
+                found.append(expression(value))
+            case ast.Call(func=ast.Name(id="make_arg_parser") as name):
+                found.append(expression(name))
+            case _:
+                pass
+    return found
 
 
 def _loop_values(nodes: Sequence[ast.AST]) -> dict[str, list[str]]:
@@ -167,11 +189,11 @@ def _loop_values(nodes: Sequence[ast.AST]) -> dict[str, list[str]]:
     return found
 
 
-def _fields(symbols: Symbols, owner: Class) -> Iterator[tuple[str, ast.expr | None]]:
+def _fields(symbols: Symbols, owner: Class) -> Iterator[str]:
     """A dataclass's fields, inherited ones included."""
     for base in linearise(symbols, owner):
         if isinstance(base, Class):
-            yield from ((name, node.annotation) for name, node in declared_fields(base))
+            yield from (field.name for field in declared_fields(symbols, base))
 
 
 _OPPOSITES = (("disable_", "enable_"), ("enable_", "disable_"), ("no_", ""))
@@ -199,7 +221,7 @@ def judge_flag(use: Use, program: Program) -> Verdict:
 
 
 def _suggestion(name: str, options: Options) -> Phrase | None:
-    there = options.options | frozenset(options.fields)
+    there = options.options | options.fields
     # `disable_log_requests` became `enable_log_requests`.
     for prefix, other in _OPPOSITES:
         opposite = other + name.removeprefix(prefix)

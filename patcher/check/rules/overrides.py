@@ -10,7 +10,9 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import cast
 
+from patcher.analysis.expressions import Attribute, Call, Expression, Name, expression
 from patcher.analysis.findings import Broken, Fine, Problem, Unrelated, Verdict
 from patcher.analysis.meaning import Class, Function, Program, TreeClass
 from patcher.analysis.meaning.callables import changes_parameters
@@ -20,10 +22,10 @@ from patcher.analysis.severity.guards import guards_of
 from patcher.analysis.symbols import Parameter, Signature
 from patcher.analysis.symbols.classes import methods, own_member
 from patcher.analysis.symbols.definition import is_property, is_static
-from patcher.analysis.symbols.scope import FunctionNode
+from patcher.analysis.symbols.scope import FunctionHeader, FunctionNode
 from patcher.analysis.symbols.signature import read_parameters
 from patcher.analysis.symbols.text_index import TextIndex
-from patcher.analysis.syntax import decorators
+from patcher.analysis.syntax import below
 from patcher.analysis.uses import MethodOf, Parameters, Use
 from patcher.i18n import phrase
 
@@ -57,12 +59,12 @@ def judge_override(use: Use, need: MethodOf, program: Program) -> Verdict:
 def _overridden(program: Program, owner: TreeClass, name: str) -> _Base | None:
     for base in ancestry(program, owner)[1:]:
         if isinstance(base, Class) and (found := own_member(program.symbols(base.module), base, name)) is not None:
-            if not isinstance(found.definition, Function) or is_property(found.definition.node):
+            if not isinstance(found.definition, Function) or is_property(found.definition.header):
                 return None
             if changes_parameters(program, found.definition) is None:
                 return None
-            bound = not is_static(found.definition.node)
-            return _Base(found.definition, base, read_parameters(found.definition.node, bound=bound))
+            bound = not is_static(found.definition.header)
+            return _Base(found.definition, base, read_parameters(found.definition.header, bound=bound))
     return None
 
 
@@ -122,22 +124,31 @@ def _required_by_override(use: Use, ours: Parameters, theirs: Signature, symbol:
         yield Problem("override-mismatch", f"{symbol}({name})", use.line, detail), name
 
 
-def _inherited_calls(program: Program, owner: TreeClass, name: str) -> Iterator[tuple[Class, FunctionNode, ast.Call]]:
+def _inherited_calls(program: Program, owner: TreeClass, name: str) -> Iterator[tuple[Class, FunctionHeader, Call]]:
     """The calls `self.name(…)` in methods that the tree's class inherits and does not override."""
     own = _defined(program, owner)
     for base in ancestry(program, owner):
         if not isinstance(base, Class):
             continue
-        for method in methods(program.symbols(base.module), base):
+        symbols = program.symbols(base.module)
+        for method in methods(symbols, base):
             # A method that the tree overrides itself does not run with the tree's class.
             if method.name in own:
                 continue
-            for node in ast.walk(method):
-                match node:
-                    case ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=called)) if called == name:
-                        yield base, method, node
-                    case _:
-                        pass
+            for call in symbols.modules.holding(base.module).asked_of(method, _calls_on_self):
+                if isinstance(call.of, Attribute) and call.of.name == name:
+                    yield base, method, call
+
+
+def _calls_on_self(method: FunctionNode) -> list[Call]:
+    return [
+        cast("Call", expression(node))
+        for node in below(method)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and isinstance(node.func.value, ast.Name)
+        and node.func.value.id == "self"
+    ]
 
 
 def _tree_passes(program: Program, method: str, parameter: str) -> bool:
@@ -156,23 +167,22 @@ def _passed_by_inherited_method(
     counts where the callers of that method always give it.
     """
     return any(
-        word.arg == parameter
+        word == parameter
         and (
             not swallowed
-            or not _is_passed_on(word.value, method)
-            or always_passed(program, base, method.name, ast.unparse(word.value))
+            or (passed_on := _passed_on(value, method)) is None
+            or always_passed(program, base, method.name, passed_on)
         )
         for base, method, call in _inherited_calls(program, owner, name)
         if method.name != name
-        for word in call.keywords
+        for word, value in call.keywords
     )
 
 
-def _is_passed_on(value: ast.expr, method: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """Whether the value is a parameter of the method that callers may leave out."""
-    optional = [*method.args.args[len(method.args.args) - len(method.args.defaults) :]]
-    optional += [one for one, default in zip(method.args.kwonlyargs, method.args.kw_defaults, strict=True) if default]
-    return isinstance(value, ast.Name) and value.id in {one.arg for one in optional}
+def _passed_on(value: Expression, method: FunctionHeader) -> str | None:
+    """The parameter of the method that the value is, if callers may leave it out."""
+    optional = {one.name for one in method.signature.parameters if not one.required and one.kind != "positional"}
+    return value.id if isinstance(value, Name) and value.id in optional else None
 
 
 def _defined(program: Program, owner: TreeClass) -> frozenset[str]:
@@ -209,7 +219,7 @@ def _incomplete(owner: TreeClass, need: MethodOf, program: Program) -> tuple[Pro
                 abstract.pop(name, None)
         elif isinstance(base, Class):
             for method in methods(program.symbols(base.module), base):
-                if "abstractmethod" in decorators(method):
+                if "abstractmethod" in method.marks:
                     abstract[method.name] = base
                 else:
                     abstract.pop(method.name, None)
@@ -218,7 +228,7 @@ def _incomplete(owner: TreeClass, need: MethodOf, program: Program) -> tuple[Pro
         for base in order
         if isinstance(base, Class)
         for method in methods(program.symbols(base.module), base)
-        if "abstractmethod" in decorators(method)
+        if "abstractmethod" in method.marks
     } & set(own)
     if not implemented:
         return ()

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from patcher.analysis.findings import Broken, FindingKind, Fine, Problem, Undecided, Unrelated, Verdict
 from patcher.analysis.meaning import Program
-from patcher.analysis.symbols import Module, Symbols
+from patcher.analysis.symbols import Module, Symbols, Unknown
 from patcher.analysis.uses import EnvironmentVariable, Use
 from patcher.check.rules.engine_flags import options_of
 from patcher.i18n import Language, Phrase, phrase
@@ -91,22 +91,22 @@ def owner_of(name: str) -> str | None:
     return next((package for package, names in _OWNERS if names.fullmatch(name)), None)
 
 
-def _registered_in(symbols: Symbols) -> frozenset[str]:
-    return symbols.answers.once("registered variables", lambda: _names_in_registry(symbols))
-
-
 def _registry(symbols: Symbols) -> Module | None:
     name = _REGISTRY.get(symbols.modules.name)
     found = symbols.modules.find(name) if name is not None else None
     return found if isinstance(found, Module) else None
 
 
-def _names_in_registry(symbols: Symbols) -> frozenset[str]:
+def _registered_in(symbols: Symbols) -> frozenset[str]:
     """The keys of the registry, and the names under which their functions read the environment."""
     module = _registry(symbols)
-    tree = symbols.modules.tree(module) if module is not None else None
+    summary = symbols.modules.summary(module) if module is not None else Unknown("it has no registry")
+    return frozenset() if isinstance(summary, Unknown) else summary.asked(_names_in_module)
+
+
+def _names_in_module(tree: ast.Module) -> frozenset[str]:
     names: set[str] = set()
-    for node in tree.body if isinstance(tree, ast.Module) else ():
+    for node in tree.body:
         match node:
             case (
                 ast.AnnAssign(target=ast.Name(id="environment_variables"), value=ast.Dict() as table)

@@ -1,0 +1,53 @@
+"""The parameters of a function as plain values, without Python's syntax."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, replace
+from typing import Literal
+
+Kind = Literal["positional", "either", "keyword"]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    name: str
+    kind: Kind
+    required: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """Parameters in order, without `self`; `any_positional` and `any_keyword` are `*args` and `**kwargs`."""
+
+    parameters: tuple[Parameter, ...]
+    any_positional: bool = False
+    any_keyword: bool = False
+
+    @property
+    def first(self) -> str:
+        """The name of the first parameter that can be passed by position; "" if there is none."""
+        return self.parameters[0].name if self.parameters and self.parameters[0].kind != "keyword" else ""
+
+    def bound(self) -> Signature:
+        """The same without the first, which the instance or the class is passed for."""
+        return replace(self, parameters=self.parameters[1:]) if self.first else self
+
+
+def signature_in(arguments: ast.arguments) -> Signature:
+    """The parameters that a function or a lambda is written with, `self` included."""
+    plain = [*arguments.posonlyargs, *arguments.args]
+    optional_from = len(plain) - len(arguments.defaults)
+    found = [
+        Parameter(
+            argument.arg,
+            "positional" if index < len(arguments.posonlyargs) else "either",
+            required=index < optional_from,
+        )
+        for index, argument in enumerate(plain)
+    ]
+    found += [
+        Parameter(argument.arg, "keyword", required=default is None)
+        for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    ]
+    return Signature(tuple(found), arguments.vararg is not None, arguments.kwarg is not None)
