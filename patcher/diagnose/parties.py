@@ -33,30 +33,33 @@ _TREE = re.compile(
 _NAMES_OF: Mapping[str, str] = {
     "apex": "FastLayerNormFN FastLayerNorm FusedLayerNormAffineFunction FusedRMSNormAffineFunction",
     "flash-attn": "flash_attn_with_kvcache flash_attn_qkvpacked_func flash_attn_varlen_qkvpacked_func FlashAttnFunc "
-    "FlashAttnVarlenFunc FlashAttnQKVPackedFunc",
+    "FlashAttnVarlenFunc FlashAttnQKVPackedFunc flash_attn_func flash_attn_varlen_func",
     "transformers": "AutoModelForCausalLM AutoTokenizer AutoProcessor AutoConfig PreTrainedModel PretrainedConfig "
     "PreTrainedTokenizerFast TrainingArguments Seq2SeqTrainingArguments GenerationMixin GenerationConfig DynamicCache "
     "StaticCache BitsAndBytesConfig LlamaConfig Qwen2Config Qwen3Config Qwen2VLConfig Qwen2TokenizerFast "
-    "LlamaTokenizerFast",
+    "LlamaTokenizerFast WeightConverter",
     "accelerate": "Accelerator AcceleratorState PartialState GradientState AcceleratedOptimizer ClusterConfig "
     "DataLoaderConfiguration FullyShardedDataParallelPlugin DeepSpeedPlugin MegatronLMPlugin",
     "peft": "LoraConfig PeftModel PeftModelForCausalLM LoraModel PeftConfig",
     "trl": "SFTConfig KTOConfig ORPOConfig AutoModelForCausalLMWithValueHead DataCollatorForCompletionOnlyLM",
     "vllm": "SamplingParams AsyncLLMEngine LLMEngine AsyncLLM AsyncEngineArgs EngineArgs VllmConfig LoRARequest "
-    "RayDistributedExecutor MultiprocExecutor WorkerWrapperBase CoreEngineProcManager",
-    "sglang": "ServerArgs TokenizerManager TpModelWorker ScheduleBatch ForwardBatch RadixAttention RadixCache",
+    "RayDistributedExecutor MultiprocExecutor WorkerWrapperBase CoreEngineProcManager LoRAModel MMEncoderAttention "
+    "CachedRequestState FusedMoEParallelConfig GPTQMarlinMoEMethod WorkerProc",
+    "sglang": "ServerArgs TokenizerManager TpModelWorker ScheduleBatch ForwardBatch RadixAttention RadixCache "
+    "HiRadixCache",
     "megatron-core": "MLATransformerConfig ModelParallelConfig DistributedDataParallelConfig GPTDatasetConfig "
     "BlendedMegatronDatasetBuilder",
     "transformer-engine": "LayerNormLinear LayerNormMLP fused_attn_fwd fused_attn_bwd",
     "torch": "FullyShardedDataParallel DistributedDataParallel DataLoader DeviceMesh init_device_mesh "
     "init_process_group _new_process_group_helper TCPStore LambdaLR FileSystemWriter _write_item",
     "deepspeed": "DeepSpeedEngine DeepSpeedZeroOptimizer DeepSpeedZeroOptimizer_Stage3 DeepSpeedCPUAdam PipelineEngine "
-    "DeepSpeedConfig",
+    "DeepSpeedConfig BF16_Optimizer",
     "ray": "PlacementGroupSchedulingStrategy NodeAffinitySchedulingStrategy",
     "tensordict": "TensorDict TensorDictBase NonTensorData",
     "qwen-vl-utils": "process_vision_info",
     "liger-kernel": "liger_fused_linear_cross_entropy LigerFusedLinearCrossEntropyLoss",
     "sgl-kernel": "moe_fused_gate",
+    "llguidance": "LLMatcher",
 }
 _OWNERS = {name: package for package, names in _NAMES_OF.items() for name in names.split()}
 """Classes and functions that other packages call, and whose name is that of one package only: its distribution."""

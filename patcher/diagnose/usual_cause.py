@@ -98,7 +98,10 @@ def _of_request(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) ->
             "taken out of it, belongs into another section, or is misspelled"
         )
     if parts.matter == "option":
-        return phrase("the command is written for another release of the program, or the option is misspelled")
+        return phrase(
+            "the command is written for another release of the program, the option is one of another of its commands, "
+            "or it is misspelled"
+        )
     if parts.matter == "none" and (option := _OPTION.fullmatch(parts.symbol)) is not None:
         text = (
             "nothing has set {name}: give it on the command line or in the configuration; where there is no such "
