@@ -241,7 +241,9 @@ class NameResolver(ABC):
         else:
             # For the plain job it is enough that all bindings are true, or all false.
             answers = {truth(self.resolve_setting(term)) for term in found} if self.job else set()
-            term = Truthy() if answers == {True} else Known(False) if answers == {False} else UNKNOWN
+            # Without a target neither branch of `if mode == "spmd"` is taken: what runs "somewhere" is sure to.
+            some = Truthy() if self.queries.has_target else Known(True)
+            term = some if answers == {True} else Known(False) if answers == {False} else UNKNOWN
         return fixed if isinstance(term, Unknown) and fixed is not None else term
 
     def _assigned(self, alternative: Assigned, context: EvalContext) -> Term:
