@@ -223,11 +223,14 @@ def _steps(done: Check) -> Iterator[Phrase]:
     installed = all(known.get(name) == version for name, version in done.report.against.items())
     left = done.after.of("break")
     drafted = (*done.drafted.files.written, *done.drafted.files.unchanged) if done.drafted is not None else ()
+    # All or none: with one of these asked for, apply would write nothing.
+    without = [part for outcome in done.repaired.plan.failed for part in ("--skip", outcome.id)]
     command = None
     if drafted:
-        command = command_line(done.session, "apply", "--diff", "--patches", str(Path(drafted[0]).parent))
+        patches = ("--diff", "--patches", str(Path(drafted[0]).parent))
+        command = command_line(done.session, "apply", *patches, *without)
     elif len(left) < len(done.report.of("break")):
-        command = command_line(done.session, "apply")
+        command = command_line(done.session, "apply", *without)
     if command is not None:
         next_ = "Next: {command}" if installed else "Once this is installed: {command}"
         yield phrase(next_, command=command)

@@ -45,6 +45,16 @@ def test_what_is_gone_is_found_with_the_record_that_repairs_it(check: Uky) -> No
     assert answer.err == ""
 
 
+def test_the_apply_that_it_names_goes_through(check: Uky, uky: Uky, tree: Path) -> None:
+    server = tree / "verl/server.py"
+    server.write_text(server.read_text().replace("disable_log=args.disable_log", "log=args.log"))
+    last = check(json=False).out.splitlines()[-1]
+    assert "After apply: nothing. Next: uky-patch apply --skip log-flag " in last
+    assert uky("apply").code == 3
+    assert uky("apply", "--skip", "log-flag").code == 0
+    assert check().json["findings"] == []
+
+
 def test_once_applied_nothing_is_left(check: Uky, uky: Uky) -> None:
     assert uky("apply").code == 0
     answer = check()

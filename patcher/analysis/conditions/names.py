@@ -16,7 +16,7 @@ from weakref import ref
 
 from patcher.analysis.conditions.job import ENTRIES, FIXED_NAMES, Job
 from patcher.analysis.conditions.target_queries import TargetQueries
-from patcher.analysis.conditions.terms import UNKNOWN, Known, Raised, Reference, Setting, Term, Unknown, truth
+from patcher.analysis.conditions.terms import UNKNOWN, Known, Raised, Reference, Setting, Term, Truthy, Unknown, truth
 from patcher.analysis.expressions import Constant, Expression
 from patcher.analysis.project import Project
 from patcher.analysis.summary import Assigned, Body, FileSummary, Import
@@ -240,8 +240,10 @@ class NameResolver(ABC):
             term = found[0]
         else:
             # For the plain job it is enough that all bindings are true, or all false.
-            answers = {truth(self.resolve_setting(term)) for term in found}
-            term = Known(answers.pop()) if len(answers) == 1 and None not in answers and self.job else UNKNOWN
+            answers = {truth(self.resolve_setting(term)) for term in found} if self.job else set()
+            # Without a target neither branch of `if mode == "spmd"` is taken: what runs "somewhere" is sure to.
+            some = Truthy() if self.queries.has_target else Known(True)
+            term = some if answers == {True} else Known(False) if answers == {False} else UNKNOWN
         return fixed if isinstance(term, Unknown) and fixed is not None else term
 
     def _assigned(self, alternative: Assigned, context: EvalContext) -> Term:

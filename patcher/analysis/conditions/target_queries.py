@@ -72,6 +72,7 @@ class TargetQueries:
     def __init__(self, program: Resolver | None) -> None:
         """Without a program nothing is known of what is outside."""
         self._program = None if program is None else ref(program)
+        self.has_target = program is not None
         self._packages: Mapping[str, Symbols] = {}
         self._versions: dict[str, str | None] = {}
         if program is not None:

@@ -65,11 +65,16 @@ class Off:
 
 
 @dataclass(frozen=True, slots=True)
+class Truthy:
+    """One of several values that all count as true: `mode = "spmd" if spmd else "customized"`."""
+
+
+@dataclass(frozen=True, slots=True)
 class Unknown:
     """Not known."""
 
 
-Term: TypeAlias = Known | Reference | Method | SignatureOf | Names | Setting | Off | Unknown
+Term: TypeAlias = Known | Reference | Method | SignatureOf | Names | Setting | Off | Truthy | Unknown
 _LONGEST = 2000
 """Characters of a text, or elements of a container. Versions and names of parameters, which tests ask about, are far
 shorter; a function of 2,000 parameters is generated."""
@@ -145,7 +150,7 @@ def truth(term: Term) -> bool | None:
             return False
         case Names(names=names, complete=complete):
             return True if names else False if complete else None
-        case Reference() | Method() | SignatureOf():
+        case Reference() | Method() | SignatureOf() | Truthy():
             return True
         case _:
             return None
@@ -209,7 +214,7 @@ def _is(one: Term, other: Term) -> bool | None:
             return first is second if first is None or second is None or isinstance(first, bool) else first == second
         case (Off(), Known(value=value)) | (Known(value=value), Off()):
             return value is None or value is False
-        case (Reference(), Known(value=None)) | (Known(value=None), Reference()):
+        case (Reference() | Truthy(), Known(value=None)) | (Known(value=None), Reference() | Truthy()):
             return False
         case _:
             return _equal(one, other)

@@ -26,6 +26,7 @@ from patcher.analysis.uses import (
     Named,
     Opaque,
     Parameters,
+    Result,
     Subtype,
     Union,
     Value,
@@ -258,6 +259,9 @@ def _note(walk: Walk, node: Function, key: str, scope: Scope, method: bool, *, b
             result = OPAQUE
         else:
             result = union_of((value, ()) for value in scope.results)
+    # `def build() -> Engine: return Engine()` gives no class that derives from it.
+    elif isinstance(result, Instance) and scope.results and all(one == Result(result.of) for one in scope.results):
+        result = Result(result.of)
     facts = FunctionFacts(_plain(key), parameters_of(node, bound=bound), plain(result), *_marks(node))
     if not method:
         walk.functions[key] = facts

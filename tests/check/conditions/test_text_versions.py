@@ -82,3 +82,57 @@ def test_both_branches_of_a_wrong_comparison_are_told(tmp_path: Path) -> None:
     report = check_pair(Project(tmp_path), target, verl="0.2.0")
     broken = {finding.symbol for finding in report.findings if finding.severity == "break"}
     assert {"vllm.Old", "vllm.worker.New", "vllm.__version__"} <= broken
+
+
+def test_what_is_told_by_a_mode_that_each_branch_sets(tmp_path: Path) -> None:
+    # Which mode it is stays open, though both are texts that are not empty.
+    text = """
+    from importlib.metadata import version
+
+    if version('vllm') <= '0.6.3':
+        kind = 'old'
+    else:
+        kind = 'new'
+
+    def main():
+        if kind == 'old':
+            import vllm.gone
+        elif kind == 'new':
+            import vllm.lost
+        if kind is None:
+            import vllm.never
+    """
+    found(tmp_path, text)
+    target = Target({"vllm": "0.20.2"}, {"vllm": Symbols(tmp_path / "vllm")}, {"vllm": "0.20.2"})
+    report = check_pair(Project(tmp_path), target, verl="0.2.0")
+    told = {finding.symbol: finding.severity for finding in report.findings}
+    assert (told["vllm.gone"], told["vllm.lost"]) == ("break", "break")
+    assert told.get("vllm.never") != "break"
+
+
+def test_a_feature_that_is_off_stays_one_where_the_other_mode_runs_it_always(tmp_path: Path) -> None:
+    # Whoever trains with an adapter fails here, so that it must not be hidden as another release's code.
+    text = """
+    from importlib.metadata import version
+    from packaging.version import Version
+
+    if Version(version('vllm')) <= Version('0.6.3'):
+        kind = 'old'
+    else:
+        kind = 'new'
+
+    class Rollout:
+        def __init__(self):
+            import vllm.gone
+
+    def main(config):
+        if kind == 'old':
+            Rollout()
+        elif kind == 'new':
+            if config.lora_rank > 0:
+                Rollout()
+    """
+    found(tmp_path, text)
+    target = Target({"vllm": "0.20.2"}, {"vllm": Symbols(tmp_path / "vllm")}, {"vllm": "0.20.2"})
+    report = check_pair(Project(tmp_path), target, verl="0.2.0")
+    assert [finding.severity for finding in report.findings if finding.symbol == "vllm.gone"] == ["optional"]

@@ -14,6 +14,33 @@ BASE = "class Base:\n    def run(self, x, *, fast=False): ...\n    def again(sel
 
 CASES = [
     (
+        "what a function makes is of the very class that it says, what it is handed may be of one that derives from it",
+        """
+        from pkg.a import Engine
+        class Server:
+            def build(self) -> Engine:
+                try:
+                    return Engine(1)
+                except TypeError:
+                    return Engine()
+            def handed(self, engine) -> Engine:
+                return engine
+            def run(self, engine):
+                self.engine = self.build()
+                self.engine.gone()
+                self.handed(engine).more()
+        """,
+        {
+            "a.py": """
+            class Engine: ...
+            class Served(Engine):
+                def gone(self): ...
+                def more(self): ...
+            """
+        },
+        {("attribute-removed", "pkg.a.Engine.gone"), ("argument-removed", "pkg.a.Engine")},
+    ),
+    (
         "what the tree's own method puts in an attribute, in the place of the package's, is not known",
         """
         from pkg.a import Output, Processor
