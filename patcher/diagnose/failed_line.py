@@ -18,7 +18,7 @@ from patcher.check.targets import release_folder
 from patcher.diagnose.asking_code import folder_of
 from patcher.diagnose.diagnosis import Explanation, FailedLine
 from patcher.diagnose.exception_message import Matter
-from patcher.diagnose.frame import Frame
+from patcher.diagnose.frame import Frame, distribution
 from patcher.diagnose.parties import party
 from patcher.diagnose.release_search import final, first
 from patcher.errors import ReleaseError
@@ -94,10 +94,9 @@ def _release_with_line(releases: Sequence[str], known: str, stands: Callable[[st
 
 def _within(at: Frame, name: str) -> str:
     """The path of a frame's file below the folder of packages: `vllm/engine/llm.py`, also for a checkout."""
-    if at.package:
-        return at.path
-    module = {"megatron-core": "megatron", "ms-swift": "swift"}.get(name, name.replace("-", "_"))
-    return at.path[at.path.rfind(f"/{module}/") + 1 :]
+    folders = at.path.split("/")
+    top = max((place for place, one in enumerate(folders[:-1]) if distribution(one) == name), default=0)
+    return at.path if at.package else "/".join(folders[top:])
 
 
 def _package_folder(name: str, release: str, inner: str) -> Path | None:

@@ -223,8 +223,7 @@ class LogAccumulator:
         if any(role.header for role in roles) and line.offset not in self._headers:
             self._add_traceback(line)
         for sign in line.signs():
-            tried = line.label.level == "DEBUG" and _TRIED.search(line.label.text) is not None
-            if not tried and sign.found(line, self.run.step or 0):
+            if sign.found(line, self.run.step or 0) and not _is_tried(line):
                 self._add_hit(sign, line)
         for word, role in line.words:
             if role.ending:
@@ -254,7 +253,8 @@ class LogAccumulator:
         self.run.fill(found)
         found.hits, found.raised = list(self._hits.values()), self._exceptions.all()
         for call in (call for one in found.raised for call in one.calls):
-            self._versions.update({**version_of_egg(call.frame), **self._versions})
+            for name, version in version_of_egg(call.frame).items():
+                self._versions.setdefault(name, version)
         found.versions, found.ends = self._versions, self._ends
         found.origins, found.engines = frozenset(self._origins), frozenset(self._engines)
         found.complained = complaints(found.last)
@@ -408,7 +408,13 @@ class LogAccumulator:
 
 
 _TRIED = re.compile(r"\b(?:checking|is not available because)\b", re.IGNORECASE)
-"""What is only tried may fail: `DEBUG CUDA platform is not available because: NVML Shared Library Not Found`."""
+
+
+def _is_tried(line: MatchedLine) -> bool:
+    """Whether a line is of what is only tried, and may fail: `DEBUG CUDA platform is not available because: …`."""
+    return line.label.level == "DEBUG" and _TRIED.search(line.label.text) is not None
+
+
 _TRACEBACK_OF_TASK = 2
 """Lines below what asyncio says of a task in which its traceback begins."""
 
