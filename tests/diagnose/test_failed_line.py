@@ -24,7 +24,7 @@ def released(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Releases of the package shelf, all with the line that fails."""
 
     def folder(name: str, release: str) -> Path:
-        if name != "shelf" or release not in RELEASES:
+        if name not in ("shelf", "sglang") or release not in RELEASES:
             raise ReleaseError("there is none")
         return tmp_path / release
 
@@ -35,8 +35,8 @@ def released(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def write(folder: Path, release: str, code: str, file: str = "core.py") -> None:
-    place = folder / release / "shelf"
+def write(folder: Path, release: str, code: str, file: str = "core.py", package: str = "shelf") -> None:
+    place = folder / release / package
     place.mkdir(parents=True, exist_ok=True)
     (place / "__init__.py").touch()
     (place / file).write_text(f"class Shelf:\n    def load(self, count):\n        {code}\n")
@@ -72,6 +72,15 @@ def test_nothing_is_said_of_a_changed_tree_or_of_a_release_that_nobody_has(relea
     write(released, "2.0", "pass")
     assert found('value = self.my_table["rows"] + count') is None
     assert found(shelf="1.0.dev3") is None
+
+
+def test_a_package_that_runs_from_a_checkout_is_known_too(released: Path) -> None:
+    for release in RELEASES:
+        write(released, release, FAILED if release != "2.0" else "pass", package="sglang/srt")
+        (released / release / "sglang" / "__init__.py").touch()
+    frame = f'  File "/src/sglang/python/sglang/srt/core.py", line 7, in load\n    {FAILED}\n'
+    found = module.failed_line(explained(ERROR, frame), {"sglang": "1.1"})
+    assert found == FailedLine("sglang", "1.1", "2.0")
 
 
 def test_a_refusal_in_words_is_no_line_that_failed(released: Path) -> None:
