@@ -248,7 +248,9 @@ def _in_place(
     for _ in indents:
         inner = inner.body[0].body  # type: ignore[attr-defined]
     found = [*inner.body[1:-1]]  # type: ignore[attr-defined]
-    spans = {key: (a - len(head), b - len(head)) for key, (a, b) in read.spans.items()}
+    # Without the lines around: their nodes are let go of, and a later node can get the id of one of them.
+    ends = len(head), len(head) + len(text)
+    spans = {key: (a - ends[0], b - ends[0]) for key, (a, b) in read.spans.items() if ends[0] <= a and b <= ends[1]}
     if read.module.default_indent != source.module.default_indent:
         found = [_with_own_indents(node, read.module.default_indent) for node in found]
         spans = Trace(source.module, indents=indents).run(found).spans

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from patcher.rewrite.source import _KEPT, forget, parse
+from patcher.rewrite.edits import Insert
+from patcher.rewrite.source import _KEPT, Source, Trace, forget, parse
+from tests.rewrite.cases import made
 
 
 @pytest.fixture(autouse=True)
@@ -32,3 +34,13 @@ def test_the_text_that_was_asked_for_least_lately_goes() -> None:
     parse("z = 1\n")
     assert parse("x = 0\n") is first
     assert parse("x = 1\n") is not second
+
+
+def test_places_are_kept_for_the_statements_of_the_tree_alone() -> None:
+    """A node that is let go of leaves its identity to a later one, which would be looked for at the former's place."""
+    text = "class A:\n    def f(self):\n        a = 0\n        return a\n"
+    for name in "abcd":
+        text = made(text, Insert(file="f.py", where="after", code=f"{name}{name} = 0", anchor="a = 0", within="A.f"))
+        source = parse(text)
+        assert isinstance(source, Source)
+        assert source.spans == Trace(source.module).run([source.module]).spans
