@@ -15,7 +15,6 @@ from patcher.i18n import Phrase, phrase
 from patcher.session import config as settings
 from patcher.tree import Tree
 from patcher.trust import search_only_outside
-from patcher.worktree import verl_tree
 
 # Records, plans, packages and the analysis of sources are imported in the functions that need them: `status` from its
 # note and `--help` make a session too, and start without them; `migrate` loads them while ssh logs in.
@@ -77,9 +76,8 @@ class Session:
             return self._tree
         raise UsageError(
             phrase("no verl tree at {folder} or above it, and none installed", folder=Path.cwd()),
-            advice="Name one with --root DIR: a fork's checkout, or any folder that holds verl/."
-            if (within := verl_tree.below(Path.cwd())) is None
-            else phrase("There is one further down: --root {folder}", folder=within),
+            advice=Tree.advice_in(Path.cwd())
+            or "Name one with --root DIR: a fork's checkout, or any folder that holds verl/.",
         )
 
     @property

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from patcher.errors import UsageError
-from patcher.i18n import phrase
+from patcher.i18n import Phrase, phrase
 from patcher.i18n.codec import decode
 from patcher.messages import Refusal
 from patcher.tree.errors import tree_error, tree_errors
@@ -65,14 +65,16 @@ class Tree:
         for folder in (place, *place.parents):
             if verl_tree.holds_verl(folder):
                 return cls(folder)
-        within = verl_tree.below(place)
         raise UsageError(
             phrase("{path}: not inside a verl tree", path=start),
             cause="neither it nor a folder above it holds verl/ with __init__.py or version/version in it",
-            advice="Change to a fork's checkout, or name it with --root."
-            if within is None
-            else phrase("There is one further down: --root {folder}", folder=within),
+            advice=cls.advice_in(place) or "Change to a fork's checkout, or name it with --root.",
         )
+
+    @staticmethod
+    def advice_in(folder: Path) -> Phrase | None:
+        """How to get at a tree in a folder that is none; None where nothing in it shows that."""
+        return decode(near) if (near := verl_tree.where_else(folder)) is not None else None
 
     @property
     def package(self) -> str:

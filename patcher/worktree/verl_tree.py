@@ -7,13 +7,15 @@ import re
 from pathlib import Path
 from typing import Iterator, NamedTuple
 
-from patcher.messages import Refusal, phrase
+from patcher.messages import Message, Refusal, phrase
 from patcher.worktree import disk
 from patcher.worktree.files import SETTINGS_BYTES, SOURCE_BYTES, inside, read, read_text
 
 PACKAGE = "verl"
 """The name of the package, unless the fork has renamed it (`package = "..."` in its uky-patch.toml)."""
 _PACKAGE_LINE = re.compile(r"""^[ \t]*package[ \t]*=[ \t]*(["'])([A-Za-z_]\w*)\1""", re.MULTILINE)
+_SUBMODULE = re.compile(r"^[ \t]*path[ \t]*=[ \t]*(\S+)[ \t]*$", re.MULTILINE)
+"""Where a submodule lies, in `.gitmodules`."""
 _MOST_SEARCHED = 300
 """Folders of each level that are searched for a tree. A guess: a home has fewer, a folder of data may have more."""
 FOLDERS = ("recipe", "examples", "scripts")
@@ -69,8 +71,8 @@ def root_of(folder: Path) -> Path:
     if place.name == package_of(place.parent) and holds_verl(place.parent):
         itself = "{folder} is the package itself: name the folder above it, --root {above}"
         advice = phrase(itself, folder=place, above=place.parent)
-    elif (found := below(place)) is not None:
-        advice = phrase("There is one further down: --root {folder}", folder=found)
+    elif (near := where_else(place)) is not None:
+        advice = near
     if not place.is_dir():
         cause = phrase("no folder")
     elif (package := package_of(place)) != PACKAGE:
@@ -122,6 +124,23 @@ def below(folder: Path) -> Path | None:
         for other in deeper[:_MOST_SEARCHED]:
             if not other.startswith(".") and other not in _SKIPPED and holds_verl(folder / name / other):
                 return folder / name / other
+    return None
+
+
+def where_else(folder: Path) -> Message | None:
+    """Where a verl tree is to be had in a folder that is none itself; None where nothing shows that."""
+    if (found := below(folder)) is not None:
+        return phrase("There is one further down: --root {folder}", folder=found)
+    # A clone without `--recurse-submodules` has an empty folder in place of each submodule.
+    try:
+        paths = _SUBMODULE.findall(read_text(inside(folder, str(folder / ".gitmodules")), SETTINGS_BYTES))
+    except (OSError, ValueError):
+        return None
+    for path in paths:
+        place = folder / path
+        if PACKAGE in path.lower() and not (place.is_dir() and disk.names(place)):
+            advice = "{path} is a submodule that is not checked out: git -C {folder} submodule update --init {path}"
+            return phrase(advice, path=path, folder=folder)
     return None
 
 

@@ -42,6 +42,21 @@ def test_a_tree_two_levels_down_is_named(tree: Path, tmp_path: Path, capsys: pyt
     assert advice == f"There is one further down: --root {tmp_path / 'repo/third_party/verl'}"
 
 
+def test_a_submodule_that_is_not_checked_out_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "third_party/verl").mkdir(parents=True)
+    (tmp_path / ".gitmodules").write_text(
+        '[submodule "verl"]\n\tpath = third_party/verl\n\turl = https://example.org/verl\n'
+    )
+    wanted = f"third_party/verl is a submodule that is not checked out: git -C {tmp_path} submodule update --init"
+    assert run(["--root", str(tmp_path), "--format", "json", "status"]) == 2
+    assert json.loads(capsys.readouterr().out)["error"]["advice"] == f"{wanted} third_party/verl"
+    monkeypatch.chdir(tmp_path)
+    assert run(["--format", "json", "status"]) == 2
+    assert json.loads(capsys.readouterr().out)["error"]["advice"] == f"{wanted} third_party/verl"
+
+
 def test_records_are_read_for_the_name_that_a_fork_gave_the_package(uky: Uky, tree: Path) -> None:
     (tree / "verl").rename(tree / "myrl")
     (tree / "uky-patch.toml").write_text('package = "myrl"\n')
