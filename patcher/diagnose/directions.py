@@ -20,7 +20,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-from patcher.analysis.meaning.moves import moved_in
+from patcher.analysis.meaning.moves import moved_in, spelled_alike
 from patcher.analysis.symbols import Symbols
 from patcher.check.targets import release_folder
 from patcher.diagnose.asking_code import asked_symbol, field_of_configuration, folder_of, lacks_field, still_asks
@@ -139,6 +139,11 @@ def direction_of(parts: MessageParts, known: Mapping[str, str], *, moves: bool =
             found = Direction(name, parts.symbol, unknown=_hidden(name, parts))
     if parts.cut and found is not None and not found.requirement:
         return None
+    if found is not None and found.unknown and not parts.near and (here := symbols(version)) is not None:
+        near = spelled_alike(here, parts.symbol) if here.has(parts.symbol) is False else ""
+        if near:
+            text = "no release of {name} that was looked at has {symbol}; it has {near}, of which that may be a misspelling"
+            found = replace(found, unknown=phrase(text, name=name, symbol=parts.symbol, near=near))
     if found is None or not found.removed_in or not moves or (here := symbols(version)) is None:
         return found
     module, _, last = parts.symbol.rpartition(".")

@@ -82,6 +82,9 @@ LAST_LINES = 40
 """How many of the last lines are kept. Set by hand: eight ranks that end together print a few lines each."""
 
 
+_NAMED_BAR = re.compile(r"(?P<name>[^:|%]{1,60}): +(?P<percent>\d{1,3})%\|")
+
+
 class WaitPatterns:
     """The patterns of lines after which logs stop growing (`[[wait]]` of the symptom records)."""
 
@@ -95,13 +98,18 @@ class WaitPatterns:
 
     def found(self, last: Sequence[LogLine]) -> Hit | None:
         """The symptom that the last meaningful line matches; progress bars and warnings after that line are skipped."""
+        moved: set[str] = set()
         for place in reversed(last):
             bare = strip_labels(place.text).text
             for symptom, search in self._waits:
                 if search.finds(place.text) or search.finds(bare):
+                    if (bar := _NAMED_BAR.match(bare)) is not None and bar["name"] in moved:
+                        return None  # `Generating: 0%|`, and behind other lines `Generating: 40%|`.
                     return Hit(symptom, place, place, since=place, around=(place,))
             if not is_noise(place.text):
                 return None
+            if (bar := _NAMED_BAR.match(bare)) is not None and int(bar["percent"]):
+                moved.add(bar["name"])
         return None
 
 

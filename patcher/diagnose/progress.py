@@ -22,10 +22,13 @@ _COUNTED = re.compile(
     r"\b.*(?:loss|reward|lr|grad)",
     re.IGNORECASE,
 )
-_LOGGED = re.compile(r"\{'loss': |\{\"current_steps\": \d|\s*Epoch:? ?\[\d+\]\s*\[\s*\d+/\d+\].*loss", re.IGNORECASE)
-"""A step as the Trainer of transformers logs it, `{'loss': 0.0031, 'grad_norm': 0.144, …, 'epoch': 0.41}`, as
-LLaMA-Factory does, `{"current_steps": 10, "total_steps": 90, "loss": …`, and as scripts after those of torchvision and
-DETR do: `Epoch: [4]  [ 20/900]  lr: 0.0003  loss: 2.7100 (2.9300)`."""
+_LOGGED = re.compile(
+    r"\{'(?:loss|eps)': |\{\"current_steps\": \d|\s*Epoch:? ?\[\d+\]\s*\[\s*\d+/\d+\].*loss", re.IGNORECASE
+)
+"""A step as the Trainer of transformers logs it, `{'loss': 0.0031, 'grad_norm': 0.144, …, 'epoch': 0.41}`, as TRL's
+PPOTrainer does, `{'eps': 1, 'objective/kl': 10.5, …`, as LLaMA-Factory does, `{"current_steps": 10, "total_steps": 90,
+"loss": …`, and as scripts after those of torchvision and DETR do: `Epoch: [4]  [ 20/900]  lr: 0.0003  loss: 2.7100
+(2.9300)`."""
 _TIMED = "Total step time: "
 """A step as NeMo-RL reports it when it is done: `• Total step time: 201.90s`."""
 _NAMED_STEP = re.compile(r"Finished: 'step', time cost: ")

@@ -158,6 +158,21 @@ def test_a_piece_of_a_log_that_ends_at_a_bar_that_moves_stands_still_for_nobody(
     assert diagnosis_of(evidence, FixContext({}), silent=silent).verdict == verdict
 
 
+@pytest.mark.parametrize(
+    ("lines", "verdict"),
+    [
+        ("Processed prompts:   0%|    | 0/4 [00:00<?, ?it/s]\nx.py:1: UserWarning: w\n", "stalled"),
+        ("Processed prompts:   0%|    | 0/4 [00:00<?, ?it/s]\nProcessed prompts: 100%|███| 4/4 [00:09<\n", "running"),
+        ("Train:  67%|███| 20/30 [31:21<13:11, 79.11s/it][INFO:swift] Saving model checkpoint to /o/c-20\n", "running"),
+        ("[INFO:swift] Saving model checkpoint to /o/c-20\n", "stalled"),
+    ],
+)
+def test_what_moved_on_does_not_wait(lines: str, verdict: str) -> None:
+    log = f"INFO 01-02 10:00:00 [core.py:58] Initializing a V1 LLM engine\n{lines}"
+    evidence = Scanner(load_symptoms()).scan([("run.log", io.BytesIO(log.encode()))])
+    assert diagnosis_of(evidence, FixContext({}), silent=None).verdict == verdict
+
+
 def test_a_traceback_without_a_header_may_be_set_in_as_a_whole() -> None:
     lines = (
         f"{OWN}{FRAME}    raise ValueError(\n      ...<2 lines>...\n    )\nValueError: The group 'tp' is not there\n"

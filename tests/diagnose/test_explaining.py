@@ -487,6 +487,22 @@ def test_where_the_release_is_not_known_an_older_one_may_lack_the_name_too(
         assert directions.direction_of(parts, {"name": "1.2"}) is None
 
 
+@pytest.mark.parametrize(("asked", "near"), [("LamaModel", "LlamaModel"), ("Qwen4Config", ""), ("Gone", "")])
+def test_a_name_that_no_release_has_may_be_a_misspelling(
+    asked: str, near: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "name").mkdir()
+    (tmp_path / "name/__init__.py").write_text("class LlamaModel: pass\nclass Qwen3Config: pass\n")
+    monkeypatch.setattr(directions, "versions", lambda _: RELEASES)
+    monkeypatch.setattr(directions, "release_folder", lambda _, __: tmp_path)
+    said = f"ImportError: cannot import name '{asked}' from 'name' (/env/site-packages/name/__init__.py)"
+    parts = parse_message([said])
+    assert parts is not None
+    found = directions.direction_of(parts, {"name": "1.2"})
+    assert found is not None
+    assert (f"it has {near}, of which" in str(found.unknown)) is bool(near)
+
+
 @pytest.mark.parametrize(("asking", "until"), [({"1.0", "1.1"}, "1.2"), (set(), "")])
 def test_code_that_asks_by_a_name_it_was_given_is_not_told_to_be_newer(
     asking: set[str], until: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

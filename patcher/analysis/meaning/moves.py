@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 from patcher.analysis.meaning.lookup import Lookup
@@ -71,6 +72,35 @@ def moved_in(symbols: Symbols, module: str, name: str, wanted: Kind | None = Non
     if isinstance(symbols.resolve(f"{best}.{name}").definition, Absent | Unknown):
         return ""
     return _public(symbols, best, name)
+
+
+_ALIKE = 0.9
+"""How alike two names are, by difflib's ratio, where one is a misspelling of the other. Set by hand: `LlamaFroCausalLM`
+and `LlamaForCausalLM` have 0.94."""
+_DIGITS = re.compile(r"\d+")
+
+
+def spelled_alike(symbols: Symbols, symbol: str) -> str:
+    """What is there and differs in a letter or two from `pkg.mod.name` or `pkg.mod.function(parameter)`; "" for nothing.
+
+    For a symbol that no release has: one that was removed may well resemble another. Numbers must be the same: a
+    `Qwen4Config` that is not there yet is no misspelling of `Qwen3Config`.
+    """
+    import difflib
+
+    owner, last = symbol.rstrip(")").split("(") if symbol.endswith(")") else symbol.rpartition(".")[::2]
+    definition = symbols.resolve(owner).definition
+    if symbol.endswith(")"):
+        signature = symbols.signature(definition)
+        names = [] if isinstance(signature, Unknown) else [one.name for one in signature.parameters]
+    elif isinstance(definition, Module) and not isinstance(scope := symbols.modules.scope(definition), Unknown):
+        names = [*scope.names]
+    else:
+        return ""
+    digits = _DIGITS.findall(last)
+    same = [one for one in names if _DIGITS.findall(one) == digits and one != last]
+    near = difflib.get_close_matches(last, same, n=2, cutoff=_ALIKE)
+    return near[0] if len(near) == 1 else ""
 
 
 def _likely_kinds(name: str) -> set[Kind]:

@@ -409,7 +409,7 @@ scene(
     made="The folder that Ray puts its session into has a path too long for a socket.",
     command="$PYTHON main.py",
     files=driver("", "num_cpus=1, include_dashboard=False, _temp_dir='/tmp/corpus-' + 'x' * 90"),
-    root=["unknown"],
+    root=["socket-path-too-long"],
     signs=[r"AF_UNIX path|validate_socket_filename|too long"],
     all_signs=True,
     versions=["ray"],
