@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 
 from patcher.diagnose.evidence import Call
-from patcher.diagnose.exception_message import MessageParts, has_words
+from patcher.diagnose.exception_message import MessageParts, is_key
 from patcher.diagnose.failed_code import called_in, constructed_in, divisor, statement_of, taken_from
 from patcher.diagnose.frame import frame_of
 from patcher.diagnose.parties import HANDS_ON
@@ -59,7 +59,7 @@ def parse_by_code(line: str, calls: Sequence[Call]) -> MessageParts | None:
         asked = rf"del .*\.{deleted['name']}\b|delattr\(.*{deleted['name']}"
         return MessageParts("deleted", names=(deleted["name"],)) if _any_code(asked, calls[-_NEAR:]) else None
     key = _KEY.search(line)
-    if key is None or has_words(key["name"]):
+    if key is None or not is_key(key["name"]):
         return None
     if _GETS.search(last.frame):
         # A class that keeps its attributes in a dict. It makes an AttributeError of this.

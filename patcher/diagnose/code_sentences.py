@@ -8,7 +8,16 @@ from collections.abc import Sequence
 
 from patcher.diagnose.evidence import Call
 from patcher.diagnose.exception_message import UNREADABLE_CODE, MessageParts
-from patcher.diagnose.failed_code import assigned, expected_and_message, indexed, joined, operands, reshaped, unpacked
+from patcher.diagnose.failed_code import (
+    assigned,
+    expected_and_message,
+    indexed,
+    joined,
+    operands,
+    reshaped,
+    taken_from,
+    unpacked,
+)
 from patcher.diagnose.frame import Frame, frame_of
 from patcher.diagnose.parties import Given, owner_of, party
 from patcher.i18n import Phrase, phrase
@@ -45,6 +54,13 @@ def code_sentence(parts: MessageParts, who: Phrase, calls: Sequence[Call], line:
     call = calls[-1] if calls else Call("")
     if parts.matter == "unpacking":
         return _unpacking_sentence(parts, who, call)
+    if parts.matter == "key":
+        what, _ = taken_from(call.code, call.marks, parts.names[0])
+        # `self._known[key]`; what is computed, such as `json.loads(text)["key"]`, is not told by its code.
+        if re.fullmatch(r"[A-Za-z_]\w*(?:\.\w+)*", what) is None:
+            return None
+        text = "{who} looks for the key {name} in {of}, which lacks it"
+        return phrase(text, who=who, name=repr(parts.names[0]), of=what)
     return _shape_sentence(parts, who, call, line) if parts.matter == "shape" and call.code else None
 
 

@@ -142,7 +142,7 @@ def direction_of(parts: MessageParts, known: Mapping[str, str], *, moves: bool =
     if found is not None and found.unknown and not parts.near and (here := symbols(version)) is not None:
         near = spelled_alike(here, parts.symbol) if here.has(parts.symbol) is False else ""
         if near:
-            text = "no release of {name} that was looked at has {symbol}; it has {near}, of which that may be a misspelling"
+            text = "no release of {name} that was looked at has {symbol}; it may be a misspelling of {near}"
             found = replace(found, unknown=phrase(text, name=name, symbol=parts.symbol, near=near))
     if found is None or not found.removed_in or not moves or (here := symbols(version)) is None:
         return found

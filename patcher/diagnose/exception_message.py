@@ -294,6 +294,11 @@ def has_words(text: str) -> bool:
     return len(_WORD.findall(text)) >= _FEWEST_WORDS
 
 
+def is_key(text: str) -> bool:
+    """Whether what a KeyError tells is a key, as `'gate_up_proj'` is, and no sentence: `"Invalid keys in …"`."""
+    return " " not in text or not has_words(text)
+
+
 def parse_message(lines: Sequence[str]) -> MessageParts | None:
     """Parse a message, whose first line begins with the exception's name; None for a message of no known form.
 
@@ -309,7 +314,7 @@ def parse_message(lines: Sequence[str]) -> MessageParts | None:
             if found is not None:
                 return _parts_of(matter, found.groupdict(), lines)
         key = _KEY.search(line.rstrip())
-        if key is not None and not has_words(key["name"]):  # `KeyError: "Invalid keys in …"`
+        if key is not None and is_key(key["name"]):
             return MessageParts("key", names=(key["name"],))
     # NCCL prints the event behind its own name for it: `ncclInternalError: Internal check failed.`, `Last error:`,
     # event.

@@ -284,7 +284,7 @@ _PLACEHOLDER = re.compile(r"^(?:\.\.\.|…|\{[^{}/]*\})/+")
 def _top(at: Frame) -> str:
     """The top-level module of a frame, also of a shortened path such as `.../loss/cce.py`; "" where it is unknown."""
     cut = _PLACEHOLDER.sub("", at.path)
-    return at.package or (cut.partition("/")[0] if cut != at.path and "/" in cut else "")
+    return party(at) or (cut.partition("/")[0] if cut != at.path and "/" in cut else "")
 
 
 def _searched(line: str, code: str) -> str:

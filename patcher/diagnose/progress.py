@@ -178,7 +178,7 @@ OF_RUN = (
     *("automatically detected platform ", "this model supports multiple tasks", "graph capturing finished in "),
     *("loading model weights took ", "model loading took ", "load weight begin", "memory pool end."),
     *("nccl info connected all ", "nccl info ncclcomminitrank", "algbw   busbw", "processgroupnccl.cpp:"),
-    *("unsloth: ", "train_loss  valid_loss", "memory-usage "),
+    *("decode batch. #running-req: ", "unsloth: ", "train_loss  valid_loss", "memory-usage "),
 )
 """Words of what trains or serves models, in no certain phase."""
 ACTOR = ":actor_name:"

@@ -300,13 +300,22 @@ _OF_CALLER = re.compile(
 """What an assertion is about that checks what it is given, and so may fail for settings and data."""
 
 
+_OWN_NAME = re.compile(r"(?<![\w.])[a-z_]\w*(?![\w.(])")
+
+
+def _hands_on(code: str, name: str) -> bool:
+    """Whether a call passes on what itself was given by that name: `is_last_stage(vp_stage=vp_stage)`."""
+    return re.search(rf"\b{name} ?= ?{name}\b", code) is not None
+
+
 def _of_claim(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:
     """What it means where a package breaks an assertion of its own, which has no message."""
     above = frame_above(calls)
     name = party(at)
     if parts.found or not name or above is None or party(above) != name or name == "verl":
         return None
-    if _OF_CALLER.search(" ".join(parts.names)):
+    claim = " ".join(parts.names)
+    if _OF_CALLER.search(claim) or any(_hands_on(calls[-2].code, name) for name in _OWN_NAME.findall(claim)):
         return None
     text = "an internal error of {package} at this release: both the assertion and what calls it are its own"
     return phrase(text, package=name)

@@ -183,7 +183,7 @@ def _stalls(
     if wait is not None and (saved := _SAVED.search(wait.last.text)) and int(saved["step"]) <= (evidence.step or 0):
         wait = None  # verl prints `step:20 - …` after the checkpoint of step 20 is written, so that wait is over.
     if wait is not None and silent is None and evidence.lines < _PIECE and _MOVES.search(wait.last.text):
-        # A bar that moved, and with it the line of a checkpoint: ` 20/30 [31:21<13:11, 79.11s/it]Saving checkpoint to …`.
+        # A bar that moved, and with it the line of a checkpoint: `20/30 [31:21<13:11, 79.1s/it]Saving checkpoint …`.
         wait = wait if wait.symptom.phase not in (("rollout",), ("loop",)) else None
     if wait is not None and silent is None and _is_cut_in_flow(wait.last, evidence):
         wait = None

@@ -96,3 +96,11 @@ def test_object_setattr_with_a_constant_shows_the_name(package: Package) -> None
     symbols = package({"mod.py": text})
     assert symbols.has("pkg.mod.A.kept") is not False
     assert symbols.has("pkg.mod.A.gone") is False
+
+
+def test_what_another_module_sets_from_a_list_is_not_called_missing(package: Package) -> None:
+    setting = "import pkg\nNAMES = ['listed']\nfor name in NAMES:\n    setattr(pkg, name, make(name))\n"
+    symbols = package({"__init__.py": "", "ops/atb.py": setting, "mod.py": "NAMES = ['quoted']\n"})
+    assert symbols.has("pkg.listed") is None
+    assert symbols.has("pkg.quoted") is False
+    assert symbols.has("pkg.other") is False

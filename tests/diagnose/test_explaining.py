@@ -500,7 +500,7 @@ def test_a_name_that_no_release_has_may_be_a_misspelling(
     assert parts is not None
     found = directions.direction_of(parts, {"name": "1.2"})
     assert found is not None
-    assert (f"it has {near}, of which" in str(found.unknown)) is bool(near)
+    assert (f"a misspelling of {near}" in str(found.unknown)) is bool(near)
 
 
 @pytest.mark.parametrize(("asking", "until"), [({"1.0", "1.1"}, "1.2"), (set(), "")])

@@ -107,7 +107,7 @@ def test_of_a_chain_in_a_notebook_the_root_is_that_of_the_last_one_for_which_it_
         f"{header('RuntimeError')}Cell In[1], line 5\n      4 except KeyError as error:\n"
         "----> 5     raise RuntimeError('nothing grows') from error\n\nRuntimeError: nothing grows\n"
     )
-    assert sentence(log) == "Cell In[1]:3 looks for the key 'rose', which is not there"
+    assert sentence(log) == "Cell In[1]:3 looks for the key 'rose' in bed, which lacks it"
 
 
 @pytest.mark.parametrize("log", [IPYTHON_9, IPYTHON_7, COLAB])

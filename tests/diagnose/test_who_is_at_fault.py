@@ -53,6 +53,24 @@ def test_package_that_fails_alone() -> None:
     assert "are of servo" not in said(frame("/app/mine.py", "loop.step()"), *inner, line)[1]
 
 
+def test_key_is_looked_for_in_what_the_code_names() -> None:
+    key = "KeyError: 'layers.47.input_layernorm.weight'\n"
+    sentence, _ = said(frame(f"{SITE}/fastnet/loader.py", "data = state_dict[name].data"), key)
+    assert sentence.endswith("looks for the key 'layers.47.input_layernorm.weight' in state_dict, which lacks it")
+    sentence, _ = said(frame(f"{SITE}/fastnet/loader.py", "data = json.loads(text)[name]"), key)
+    assert sentence.endswith("looks for the key 'layers.47.input_layernorm.weight', which is not there")
+
+
+def test_assertion_on_what_was_handed_down_is_its_callers() -> None:
+    """`stage` came from the other package, through a function that only passes it on."""
+    outer = frame("/work/bridge-0.1/megatron/bridge/model.py", "spec = get_spec(config)")
+    inner = frame(f"{SITE}/fastnet/spec.py", "if is_last(ignore=False, stage=stage):")
+    own = frame(f"{SITE}/fastnet/spec.py", "if is_last(ignore=False, stage=self.stage):")
+    last = frame(f"{SITE}/fastnet/state.py", "assert stage is not None"), "AssertionError\n"
+    assert "internal error" not in said(outer, inner, *last)[1]
+    assert "internal error of fastnet" in said(outer, own, *last)[1]
+
+
 def test_division_by_zero_names_what_is_zero() -> None:
     line = "ZeroDivisionError: integer modulo by zero\n"
     sentence, _ = said(frame("/app/farm.py", "assert len(self.beds) % rows == 0"), line)

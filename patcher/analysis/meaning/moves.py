@@ -81,7 +81,7 @@ _DIGITS = re.compile(r"\d+")
 
 
 def spelled_alike(symbols: Symbols, symbol: str) -> str:
-    """What is there and differs in a letter or two from `pkg.mod.name` or `pkg.mod.function(parameter)`; "" for nothing.
+    """What is there and differs in a letter or two from `pkg.mod.name` or `pkg.mod.function(parameter)`, else "".
 
     For a symbol that no release has: one that was removed may well resemble another. Numbers must be the same: a
     `Qwen4Config` that is not there yet is no misspelling of `Qwen3Config`.

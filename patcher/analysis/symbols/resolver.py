@@ -37,7 +37,7 @@ from patcher.analysis.symbols.module_summary import ModuleSummary
 from patcher.analysis.symbols.scope import Assigned, Binding, ClassHeader, FunctionHeader, Imported
 from patcher.analysis.symbols.signature import signature_of
 from patcher.analysis.symbols.sources import Modules
-from patcher.analysis.symbols.text_index import TextIndex
+from patcher.analysis.symbols.text_index import Mention, TextIndex
 
 _OF_IMPORTS = frozenset(("__path__", "__all__", "__spec__", "__file__", "__loader__", "__package__", "__wrapped__"))
 """What Python and its tools ask any module for: its `__getattr__` is asked too, and serves none of them."""
@@ -269,6 +269,8 @@ class Symbols:
         # Torch fills its namespace in a loop: `globals()[name] = getattr(_C, name)`. There nothing is certainly absent.
         if unsure is None and name not in _OF_IMPORTS and self.modules.may_compute(module, name):
             unsure = Unknown(f"{module.name} binds names that its statements do not show")
+        if unsure is None and module.name == self.modules.name and self.text.some_mention(name, _is_listed_to_set):
+            unsure = Unknown(f"another module sets names of {module.name} from a list")
         return Resolution(unsure or Absent(module.name, name))
 
     def bound(self, module: Module, binding: Binding, name: str) -> Resolution:
@@ -341,6 +343,17 @@ class Symbols:
             if isinstance(found, Class):
                 return member_of_class(self, found, name)
         return Resolution(Unknown(f"the class of {asked} is not known"))
+
+
+def _is_listed_to_set(index: TextIndex, mention: Mention, word: str) -> bool:  # noqa: ARG001
+    """Whether a module names it in quotes and sets attributes of the package by computed names.
+
+    `API_LIST = ["_npu_rotary_embedding", …]` and `setattr(torch_npu, api_name, func)`.
+    """
+    if not index.before(mention).endswith((b'"', b"'")):
+        return False
+    package = mention.module.partition(".")[0].encode()
+    return re.search(rb"\bsetattr\(\s*%b\s*,\s*[^\s\"']" % package, index.text_of(mention.module)) is not None
 
 
 def _is_none(definition: Definition) -> bool:

@@ -182,6 +182,11 @@ class TextIndex:
         end = self._spans[mention.module][0] + mention.at + len(word.encode())
         return self.whole[end : end + length]
 
+    def text_of(self, module: str) -> bytes:
+        """The text of a module that has a file."""
+        start, end = self._spans[module]
+        return self.whole[start:end]
+
     def containing(self, part: bytes) -> Iterator[tuple[str, bytes]]:
         """The modules whose text has the part anywhere, with their text."""
         at = self.whole.find(part)
