@@ -94,6 +94,7 @@ def own_words(lines: Sequence[str], named: bool = True) -> str:
 
 
 _VOLATILE = (
+    (re.compile(r"^[\w.-]+:\d+:\d+ \[\d+\] "), ""),  # NCCL's `node1:5120:5300 [2] `
     (re.compile(r"\(?(?:/[\w.+@-]+){2,}\)?"), ""),
     (re.compile(r"0x[0-9a-fA-F]+|\b[0-9a-f]{12,}\b"), ""),
     (re.compile(r"\b(?:pid|rank|ip|port)[= ]\S+"), ""),
@@ -103,7 +104,8 @@ _MOST_SEARCHED = 160
 
 
 def to_search_for(line: str) -> str:
-    """A message without what differs from run to run: paths, addresses, process ids."""
+    """A message without what differs from run to run: labels, paths, addresses, process ids."""
+    line = strip_labels(line).text
     for pattern, put in _VOLATILE:
         line = pattern.sub(put, line)
     return " ".join(line.split())[:_MOST_SEARCHED]

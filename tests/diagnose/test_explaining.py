@@ -21,7 +21,7 @@ from patcher.diagnose.exception_message import MessageParts, parse_message
 from patcher.diagnose.fixes import FixContext
 from patcher.diagnose.frame import Frame
 from patcher.diagnose.known_issues import FILE, known_issues, normalised, read
-from patcher.diagnose.message_words import remedy_in
+from patcher.diagnose.message_words import remedy_in, to_search_for
 from patcher.diagnose.nearest_keys import nearest_keys
 from patcher.diagnose.release_search import first
 from patcher.diagnose.scanner import Scanner
@@ -238,6 +238,13 @@ def test_a_message_of_a_known_shape_becomes_a_sentence(message: str, sentence: s
     assert found.at is not None
     assert found.at.shown == "mbridge/core/util.py:83"
     assert found.own == "verl/trainer/main_ppo.py:30"
+
+
+def test_what_is_searched_for_is_without_what_only_this_run_has() -> None:
+    said = (
+        "2025-04-04T16:57:57.71Z [2025-04-04 16:57:39] node1:95:99 [0] init.cc:416 NCCL WARN Cuda failure 'no' at 0x7f"
+    )
+    assert to_search_for(said) == "init.cc:416 NCCL WARN Cuda failure 'no' at"
 
 
 def test_what_counts_may_stand_on_a_later_line_of_the_message() -> None:
