@@ -133,6 +133,8 @@ class Beside(NamedTuple):
     """Shell scripts, as they may start a job."""
     copies: tuple[str, ...]
     """Folders that are copies of other packages. One in the root is imported instead of the installed package."""
+    trees: tuple[str, ...]
+    """Folders that are verl trees of their own."""
 
 
 def beside(root: Path) -> Beside:
@@ -144,6 +146,7 @@ def beside(root: Path) -> Beside:
     python: list[str] = []
     scripts: list[str] = []
     copies: list[str] = []
+    trees: list[str] = []
     package, waiting, looked_into = package_of(root), [""], 0
     while waiting and looked_into < _MOST_FOLDERS:
         folder = waiting.pop(0)  # Breadth first, so that the limit cuts off the deepest folders.
@@ -162,9 +165,11 @@ def beside(root: Path) -> Beside:
                 continue
             elif _is_copy(root / folder / item, is_part=is_part):
                 copies.append(f"{folder}{item}")
-            elif not holds_verl(root / folder / item):
+            elif holds_verl(root / folder / item):
+                trees.append(f"{folder}{item}")
+            else:
                 waiting.append(f"{folder}{item}/")
-    return Beside(tuple(sorted(python)), tuple(sorted(scripts)), tuple(sorted(copies)))
+    return Beside(tuple(sorted(python)), tuple(sorted(scripts)), tuple(sorted(copies)), tuple(sorted(trees)))
 
 
 def _is_copy(folder: Path, *, is_part: bool) -> bool:

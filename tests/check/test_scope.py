@@ -174,6 +174,7 @@ def test_tests_environments_builds_and_copies_of_packages_are_not_judged(tmp_pat
     assert set(findings(root, **{"judged.py": GONE})) == {"judged.py"}
     _, around = open_project(root, ("vllm",), ("vllm",))
     assert around.copies == ("third_party/Megatron-LM", "third_party/vllm")
+    assert around.trees == ("other",)
 
 
 def test_what_a_package_has_of_its_own_for_another_one_is_no_copy_of_that(tmp_path: Path) -> None:
