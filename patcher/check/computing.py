@@ -64,7 +64,9 @@ def compute(session: Session, request: CheckRequest) -> tuple[Check, bool]:
     before, accepted, unused = _accept(before, session.config.accept)
     after, _, _ = _accept(after, session.config.accept)
     copies = (_about_copy(session.tree.root, copy) for copy in around.copies)
-    notes = (*report.notes, *misread, *copies, *(_unmatched(one) for one in unused), *_about_records(repaired))
+    text = "{folder}: a verl tree of its own, not checked. To check it: --root {place}"
+    trees = (phrase(text, folder=folder, place=session.tree.root / folder) for folder in around.trees)
+    notes = (*report.notes, *misread, *copies, *trees, *(_unmatched(one) for one in unused), *_about_records(repaired))
     drafted = None
     if request.drafts is not None:
         from patcher.check.drafts.drafting import draft

@@ -157,8 +157,24 @@ def _gathered(requirements: Iterable[Requirement]) -> dict[str, str]:
         # `; sys_platform == "darwin"` is for another machine. A marker of an extra says nothing of the machine.
         if marker is not None and "extra" not in str(marker) and not marker.evaluate():
             continue
-        wheel = _WHEEL.search(one.url) if one.url else None
-        specifier = f"=={wheel[2]}" if wheel else UNTOLD if one.url else str(one.specifier)
+        specifier = _of_wheel(one.url) if one.url else str(one.specifier)
         found.setdefault(normalise(one.name), []).append(specifier)
     known = {name: [part for part in dict.fromkeys(parts) if part != UNTOLD] for name, parts in found.items()}
     return {name: ",".join(filter(None, parts)) if parts else UNTOLD for name, parts in known.items()}
+
+
+def _of_wheel(url: str) -> str:
+    """What the name of a wheel says of its version; `UNTOLD` for any other place, and for `vllm-nightly-….whl`."""
+    from urllib.parse import unquote
+
+    from packaging.version import InvalidVersion, Version
+
+    # pip freeze writes `+` of a local version as `%2B`: `flash_attn-2.7.4%2Bcu12torch2.6-….whl`.
+    wheel = _WHEEL.search(unquote(url))
+    if not wheel:
+        return UNTOLD
+    try:
+        Version(wheel[2])
+    except InvalidVersion:
+        return UNTOLD
+    return f"=={wheel[2]}"

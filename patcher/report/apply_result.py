@@ -14,7 +14,14 @@ from patcher.errors import ExitCode
 from patcher.i18n import Language, Phrase, language, phrase, show
 from patcher.plan.outcome import FAILED, Kind
 from patcher.report.commands import command_line, next_lines
-from patcher.report.header import about_pre_images, environment_json, header, problems, untried_json
+from patcher.report.header import (
+    about_pre_images,
+    after_untried,
+    environment_json,
+    header,
+    problems,
+    untried_json,
+)
 from patcher.report.outcomes import as_json, label, nearest_lines, rows
 from patcher.report.records import text_of
 from patcher.session.config import NAME
@@ -110,7 +117,7 @@ def _text(
     if done.untried is not None:
         yield Lines("", done.untried.message)
         if step is None and not done.untried.clean:
-            sentence += phrase(". Next: {step}", step=done.untried.next).render(tongue)
+            sentence += after_untried(done.untried, session).render(tongue)
     yield Lines("", sentence, *next_lines(step, session, tongue))
 
 
@@ -133,7 +140,7 @@ def _failures(
 
 def _sentence(done: ApplyResult, session: Session, verb: str, *, dry_run: bool) -> Phrase:
     if not done.would_change:
-        return phrase("nothing to do") if done.untried is None or done.untried.clean else phrase("no record is needed")
+        return phrase("nothing to do") if done.untried is None or done.untried.clean else phrase("nothing to apply")
     fields = {"files": len(done.would_change), "seconds": f"{done.seconds:.1f}"}
     if dry_run or not done.written:
         return phrase("{files} {files:file|files} would change; nothing was written", **fields)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from patcher.git.head import head
-from patcher.i18n import Language, phrase, show
+from patcher.i18n import Language, Phrase, phrase, show
+from patcher.packages.versions import No, satisfies
 from patcher.session.session import NAME_IT
 
 if TYPE_CHECKING:
@@ -77,3 +78,18 @@ def untried_json(found: Untried | None) -> dict[str, Any] | None:
     counts = None if found.found is None else dict(found.found)
     fields: dict[str, Any] = {"why": str(found.why), "check": counts, "unreadable": found.unreadable}
     return {**fields, "unknown": str(found.unknown), "next": "" if found.clean else str(found.next)}
+
+
+def after_untried(found: Untried, session: Session) -> Phrase:
+    """How a report's last sentence ends where records leave something: what may repair it, and the command."""
+    verl = session.environment.version("verl")
+    if verl is None or _is_reached(verl, session):
+        return phrase(". Next: {step}", step=found.next)
+    text = ". No record is for verl {verl}; drafts may repair part of it. Next: {step}"
+    return phrase(text, verl=verl, step=found.next)
+
+
+def _is_reached(verl: str, session: Session) -> bool:
+    """Whether any record, on or off, is for this verl, be it installed beside the right releases or not."""
+    ranges = [record.when.versions.get("verl", "") for record in session.records_anywhere]
+    return any(not isinstance(satisfies(verl, one, kind="tree"), No) for one in ranges if one)

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from patcher.i18n import Language, language, phrase, show
-from patcher.packages.versions import No, satisfies
 from patcher.patching.next_step import after_status
 from patcher.report.commands import command_line
 from patcher.report.header import (
     about_pre_images,
+    after_untried,
     environment_json,
     header,
     problems,
@@ -90,17 +90,8 @@ def _ending(
     if status.pre_images:
         return ""
     if beyond is not None and not beyond.clean:
-        if (verl := session.environment.version("verl")) is not None and not _is_reached(verl, session):
-            text = ". No record is for verl {verl}; drafts may repair part of it. Next: {step}"
-            return phrase(text, verl=verl, step=beyond.next).render(tongue)
-        return phrase(". Next: {step}", step=beyond.next).render(tongue)
+        return after_untried(beyond, session).render(tongue)
     return show(". Nothing to do", tongue)
-
-
-def _is_reached(verl: str, session: Session) -> bool:
-    """Whether any record, on or off, is for this verl, be it installed beside the right releases or not."""
-    ranges = [record.when.versions.get("verl", "") for record in session.records_anywhere]
-    return any(not isinstance(satisfies(verl, one, kind="tree"), No) for one in ranges if one)
 
 
 def trust_report(root: Path, output: Output, *, trusted: bool) -> Iterator[Part]:

@@ -152,10 +152,12 @@ class Beside(NamedTuple):
     """Shell scripts, as they may start a job."""
     copies: tuple[str, ...]
     """Folders that are copies of other packages. One in the root is imported instead of the installed package."""
+    trees: tuple[str, ...]
+    """Folders that are verl trees of their own."""
 
 
 def beside(root: Path) -> Beside:
-    """The files beside the package that may be part of a job. No file is read.
+    """The files beside the package that may be part of a job. None of them is read.
 
     Left out are tests, documents, builds, environments, hidden folders, symlinks, copies of other packages and their
     projects, and checkouts of verl within the checkout.
@@ -163,10 +165,13 @@ def beside(root: Path) -> Beside:
     python: list[str] = []
     scripts: list[str] = []
     copies: list[str] = []
+    trees: list[str] = []
     package, waiting, looked_into = package_of(root), [""], 0
     while waiting and looked_into < _MOST_FOLDERS:
         folder = waiting.pop(0)  # Breadth first, so that the limit cuts off the deepest folders.
         looked_into += 1
+        # `verl_ascend/third_party/vllm` holds parts of old releases, as verl's own does.
+        is_part = bool(folder) and (root / folder / "__init__.py").is_file() and "third_party/" not in folder
         for item in _folder(str(root / folder), folder, (*PYTHON, *SHELL)):
             if isinstance(item, Found):
                 # `conftest.py` and `test_x.py` are run by pytest alone, `setup.py` by a build.
@@ -177,22 +182,40 @@ def beside(root: Path) -> Beside:
                     python.append(item.path)
             elif item in _NOT_JUDGED or (not folder and item == package):
                 continue
-            elif _is_copy(root / folder / item):
+            elif _is_copy(root / folder / item, is_part=is_part):
                 copies.append(f"{folder}{item}")
-            elif not holds_verl(root / folder / item):
+            elif holds_verl(root / folder / item):
+                trees.append(f"{folder}{item}")
+            else:
                 waiting.append(f"{folder}{item}/")
-    return Beside(tuple(sorted(python)), tuple(sorted(scripts)), tuple(sorted(copies)))
+    return Beside(tuple(sorted(python)), tuple(sorted(scripts)), tuple(sorted(copies)), tuple(sorted(trees)))
 
 
-def _is_copy(folder: Path) -> bool:
-    """Whether a folder is a copy of another package: `vllm/__init__.py`, or its project: `vllm/vllm/__init__.py`."""
+def _is_copy(folder: Path, *, is_part: bool) -> bool:
+    """Whether a folder is a copy of another package: `vllm/__init__.py`, or its project: `vllm/vllm/__init__.py`.
+
+    `is_part`: it lies in a package. There `verl_ascend/utils/vllm` is the fork's own code for vLLM, imported as
+    `verl_ascend.utils.vllm`, unless it says which version of vLLM it is.
+    """
     name = folder.name.lower().replace("-", "_")
+    if name in COPIES and (folder / "__init__.py").is_file():
+        return not is_part or _tells_its_version(folder)
     if name in COPIES:
-        return (folder / "__init__.py").is_file() or (folder / name / "__init__.py").is_file()
+        return (folder / name / "__init__.py").is_file()
     if not any((folder / file).is_file() for file in ("pyproject.toml", "setup.py")):
         return False
     # A project under another name, such as `Megatron-LM/megatron` or `vllm-fork/vllm`.
     return any((folder / inner / "__init__.py").is_file() for inner in COPIES)
+
+
+def _tells_its_version(package: Path) -> bool:
+    """Whether a package has a version of its own, as those that are released have."""
+    if any((package / file).is_file() for file in ("version.py", "_version.py")):
+        return True
+    try:
+        return "__version__" in read_text(package / "__init__.py", SOURCE_BYTES, errors="replace")
+    except OSError:
+        return False
 
 
 def files(root: Path, suffixes: tuple[str, ...], folders: tuple[str, ...] = FOLDERS) -> Iterator[Found]:

@@ -17,14 +17,14 @@ STARTS = "if __name__ == '__main__':\n    main()\n"
 
 
 def findings(root: Path, against: str = "vllm", **others: str) -> dict[str, Finding]:
-    """By file, on a vLLM that has `vllm.there` alone. `a__b.py` in `others` is `a/b.py`."""
+    """By file, on a vLLM that has `vllm.there` alone. `a__b.py` is `a/b.py`, and `a/__init__.py` stays as it is."""
     files = {
         "verl/__init__.py": "",
         "verl/trainer/__init__.py": "",
         "verl/trainer/main_ppo.py": "def main():\n    pass\n",
         "verl/trainer/config/ppo_trainer.yaml": "trainer:\n  nnodes: 1\n",
     }
-    files |= {name.replace("__", "/"): text for name, text in others.items()}
+    files |= {name if "/" in name else name.replace("__", "/"): text for name, text in others.items()}
     for name, text in files.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(textwrap.dedent(text))
@@ -174,6 +174,29 @@ def test_tests_environments_builds_and_copies_of_packages_are_not_judged(tmp_pat
     assert set(findings(root, **{"judged.py": GONE})) == {"judged.py"}
     _, around = open_project(root, ("vllm",), ("vllm",))
     assert around.copies == ("third_party/Megatron-LM", "third_party/vllm")
+    assert around.trees == ("other",)
+
+
+def test_what_a_package_has_of_its_own_for_another_one_is_no_copy_of_that(tmp_path: Path) -> None:
+    files = {
+        "verl_ascend/__init__.py": "",
+        "verl_ascend/utils/__init__.py": "",
+        "verl_ascend/utils/vllm/__init__.py": "from .patch import use\n",
+        "verl_ascend/utils/vllm/patch.py": GONE,
+        "verl_ascend/utils/ray/__init__.py": "__version__ = '2.0'\n",
+        "verl_ascend/utils/ray/x.py": GONE,
+        "verl_ascend/utils/sglang/__init__.py": "",
+        "verl_ascend/utils/sglang/version.py": "",
+        "verl_ascend/utils/sglang/x.py": GONE,
+        "verl_ascend/third_party/__init__.py": "",
+        "verl_ascend/third_party/vllm/__init__.py": "",
+        "verl_ascend/third_party/vllm/x.py": GONE,
+    }
+    root = tmp_path / "fork"
+    assert set(findings(root, **files)) == {"verl_ascend/utils/vllm/patch.py"}
+    _, around = open_project(root, ("vllm",), ("vllm",))
+    copies = ("verl_ascend/third_party/vllm", "verl_ascend/utils/ray", "verl_ascend/utils/sglang")
+    assert around.copies == copies
 
 
 def test_a_package_under_another_name_has_the_same_plain_job(tmp_path: Path) -> None:

@@ -34,6 +34,16 @@ def test_copies_of_other_packages_are_named(uky: Uky, tree: Path, sources: Path)
     assert "transformers: this copy is imported in place of the installed package, and not checked" in notes
 
 
+def test_another_verl_tree_in_the_checkout_is_named(uky: Uky, tree: Path, sources: Path) -> None:
+    inner = tree / "Intuitor/verl-intuitor"
+    (inner / "verl").mkdir(parents=True)
+    (inner / "verl/__init__.py").write_text("from vllm.utils import Parser\n")
+    answer = uky("check", "--against", f"vllm={sources}", "--no-since").json
+    told = f"Intuitor/verl-intuitor: a verl tree of its own, not checked. To check it: --root {inner}"
+    assert told in answer["notes"]
+    assert not [one for one in answer["findings"] if "Intuitor" in one["file"]]
+
+
 def test_a_tree_two_levels_down_is_named(tree: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "repo/third_party").mkdir(parents=True)
     tree.rename(tmp_path / "repo/third_party/verl")

@@ -82,6 +82,9 @@ def test_where_records_were_not_tried(ask: Ask, verl: str, vllm: str, told: str)
     applied = ask("apply", verl=verl, vllm=vllm)
     assert (applied.code, told in applied.out) == (1, True)
     assert "check --draft drafts" in applied.out.splitlines()[-1]
+    # Where breaks are left, "no record is needed" would say the contrary.
+    assert applied.out.splitlines()[-1].startswith("nothing to apply")
+    assert ("No record is for" in applied.out) is (verl == "0.2.0.dev")
     verified = ask("verify", verl=verl, vllm=vllm)
     assert (verified.code, told in verified.out) == (1, True)
     for answer in (status, applied, verified):

@@ -42,6 +42,21 @@ def test_requirements(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("url", "pinned"),
+    [
+        (
+            "file:///workspace/flash_attn-2.7.4.post1%2Bcu12torch2.6-cp310-cp310-linux_x86_64.whl#sha256=1",
+            "==2.7.4.post1+cu12torch2.6",
+        ),
+        ("file:///workspace/flash_attn-nightly-cp310-cp310-linux_x86_64.whl", UNTOLD),
+        ("file:///workspace/flash-attention", UNTOLD),
+    ],
+)
+def test_a_place_instead_of_a_version(tmp_path: Path, url: str, pinned: str) -> None:
+    assert pins(tmp_path, "freeze.txt", f"flash_attn @ {url}\n") == {"flash-attn": pinned}
+
+
+@pytest.mark.parametrize(
     ("name", "text"),
     [
         ("uky-patch.toml", '[pins]\nvllm = "0.20.2"\n'),

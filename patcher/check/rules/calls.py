@@ -100,12 +100,18 @@ def _shifted(
             if was != is_ and (was in now or is_ in old):
                 return Shifted(was, is_)
     reached = dict(zip(now, positional, strict=False))
-    for index, name in enumerate(positional[: len(now)]):
-        # Without a baseline only names tell: `f(model, state)` where `f(state, model)` is defined.
-        if name and name != now[index] and name in reached and reached[name] != name and name not in given:
-            meant = next((one for one in positional[:index] if one and one not in now), name)
-            return Shifted(meant, now[positional.index(meant)])
-    return None
+    # Without a baseline only names tell: `f(model, state)` where `f(state, model)` is defined.
+    strays = [
+        (index, name)
+        for index, name in enumerate(positional[: len(now)])
+        if name and name != now[index] and name in reached and reached[name] != name and name not in given
+    ]
+    # `f(model, module)` where `f(module, name)` is defined: one name that is another one's by chance, and all fits.
+    if not strays or (len(strays) == 1 and takers[strays[0][0]].required):
+        return None
+    index, name = strays[0]
+    meant = next((one for one in positional[:index] if one and one not in now), name)
+    return Shifted(meant, now[positional.index(meant)])
 
 
 def judge_call(use: Use, need: CallOf, program: Program, baseline: Program | None) -> Verdict:

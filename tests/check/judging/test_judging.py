@@ -343,6 +343,24 @@ def test_a_baseline_tells_what_positions_were_meant_for(on_package: Callable) ->
     assert on_package(call, {"a.py": "def f(input, second): ...\n"}, before).told == set()
 
 
+@pytest.mark.parametrize(
+    ("call", "defined", "told"),
+    [
+        # transformers' get_module_class_from_name, which calls the model `module` and the class's name `name`.
+        ("f(model, module)", "def f(module, name): ...", set()),
+        ("f(model, state)", "def f(state, model): ...", {"pkg.a.f(model)"}),
+        ("f(client, config, state, args)", "def f(client, state, args, tasks=None): ...", {"pkg.a.f(config)"}),
+        ("f(config, state)", "def f(state, tasks=None): ...", {"pkg.a.f(config)"}),
+    ],
+)
+def test_without_a_baseline_names_tell_what_positions_were_meant_for(
+    on_package: Callable, call: str, defined: str, told: set[str]
+) -> None:
+    tree = f"from pkg.a import f\n\ndef g(model, module, state, client, config, args):\n    {call}\n"
+    found = on_package(tree, {"a.py": f"{defined}\n"})
+    assert found.told == {("argument-shifted", symbol) for symbol in told}
+
+
 def _signature(*names: str, any_keyword: bool = False) -> Signature:
     return Signature(
         tuple(Parameter(name.rstrip("?"), "either", not name.endswith("?")) for name in names), False, any_keyword
