@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from patcher.analysis.bindings import Imported, imports
 from patcher.analysis.expressions import Compare, Expression, expression
 from patcher.analysis.steps import Steps, steps_of
 from patcher.analysis.syntax import (
-    absolute_module,
     caught,
     for_type_checkers,
     leaves,
@@ -27,30 +27,11 @@ from patcher.analysis.syntax import (
 from patcher.analysis.uses import MOST_CONDITIONS, Condition, When, WhenRaised
 
 
-@dataclass(frozen=True, slots=True)
-class Import:
-    """`local` is the name that is bound; `name` is None for `import module`. `module` is absolute."""
-
-    local: str
-    module: str
-    name: str | None
-    line: int
-    function: str
-
-    @property
-    def dotted(self) -> str:
-        """What the local name stands for."""
-        # `from a import b as c` -> a.b; `import a.b as c` -> a.b; `import a.b` binds `a` alone.
-        if self.name is not None:
-            return f"{self.module}.{self.name}"
-        return self.module if self.local != self.module.partition(".")[0] else self.local
-
-
 @dataclass(slots=True, eq=False)
 class Assigned:
     """One way in which a name gets its value. Not frozen, nor is `Block`: a tree has 40,000 of both."""
 
-    value: Expression | Import | None
+    value: Expression | Imported | None
     """None: something that is not followed, such as a loop's variable."""
     conditions: tuple[Condition, ...]
 
@@ -69,7 +50,7 @@ class Block:
     """What a stretch of a body imports and mentions, all under the same conditions; each mention once."""
 
     conditions: tuple[Condition, ...]
-    imports: tuple[Import, ...]
+    imports: tuple[Imported, ...]
     called: tuple[str, ...]
     """Dotted names as written, such as `self.run` or `load`; `.run` where it is a computed value's attribute."""
     named: tuple[str, ...]
@@ -145,7 +126,7 @@ class _BlockDraft:
     """What a step imports and mentions, as often as it does."""
 
     conditions: tuple[Condition, ...]
-    imports: list[Import] = field(default_factory=list)
+    imports: list[Imported] = field(default_factory=list)
     called: list[str] = field(default_factory=list)
     named: list[str] = field(default_factory=list)
     texts: list[tuple[str, ...]] = field(default_factory=list)
@@ -300,24 +281,12 @@ class _Summarizer:
         owner: str,  # noqa: ARG002
     ) -> None:
         block = self._block(into, conditions)
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                local = alias.asname or alias.name.partition(".")[0]
-                self._bind(Import(local, alias.name, None, alias.lineno, into.qualname), block, into)
-            return
-        module = absolute_module(self.summary.package, node)
-        for alias in node.names:
-            if alias.name == "*":
-                self.summary.stars.append(module)
-                block.imports.append(Import("", module, None, alias.lineno, into.qualname))
+        for one in imports(node, self.summary.package):
+            block.imports.append(one)
+            if one.name == "*":
+                self.summary.stars.append(one.module)
             else:
-                found = Import(alias.asname or alias.name, module, alias.name, alias.lineno, into.qualname)
-                self._bind(found, block, into)
-
-    @staticmethod
-    def _bind(found: Import, block: _BlockDraft, into: Body) -> None:
-        block.imports.append(found)
-        into.assigned.setdefault(found.local, []).append(Assigned(found, block.conditions))
+                into.assigned.setdefault(one.local, []).append(Assigned(one, block.conditions))
 
     def _function(self, node: _Function, into: Body, conditions: _Conditions, owner: str) -> None:
         arguments = node.args

@@ -14,12 +14,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from weakref import ref
 
+from patcher.analysis.bindings import Imported
 from patcher.analysis.conditions.job import ENTRIES, FIXED_NAMES, Job
 from patcher.analysis.conditions.target_queries import TargetQueries
 from patcher.analysis.conditions.terms import UNKNOWN, Known, Raised, Reference, Setting, Term, Truthy, Unknown, truth
 from patcher.analysis.expressions import Constant, Expression
 from patcher.analysis.project import Project
-from patcher.analysis.summary import Assigned, Body, FileSummary, Import
+from patcher.analysis.summary import Assigned, Body, FileSummary
 from patcher.analysis.uses import Condition
 
 _MOST_STARS = 300
@@ -250,7 +251,7 @@ class NameResolver(ABC):
         match alternative.value:
             case None:
                 return UNKNOWN
-            case Import() as imported:
+            case Imported() as imported:
                 return self.dotted(imported.dotted)
             case expression:
                 try:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from patcher.analysis import expressions as ex
+from patcher.analysis.bindings import Imported
 from patcher.analysis.expressions import Expression, Place, below, expression, last_name
 from patcher.analysis.meaning.lookup import Lookup
 from patcher.analysis.meaning.meanings import (
@@ -17,7 +18,6 @@ from patcher.analysis.meaning.meanings import (
     union,
 )
 from patcher.analysis.symbols import Absent, Class, Definition, External, Module, Unknown, Variable
-from patcher.analysis.symbols.scope import Imported
 from patcher.worktree.python import UnreadableError, parse_expression
 
 _UNTOLD = Unknown("not annotated with a class")

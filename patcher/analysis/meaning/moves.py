@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from patcher.analysis.bindings import Imported
 from patcher.analysis.meaning.lookup import Lookup
 from patcher.analysis.symbols import (
     Absent,
@@ -16,7 +17,6 @@ from patcher.analysis.symbols import (
     Variable,
     full_name,
 )
-from patcher.analysis.symbols.scope import Imported
 
 Kind = Literal["class", "function", "variable"]
 _BY_KEYWORD: dict[str, Kind] = {"class": "class", "def": "function", "": "variable"}

@@ -15,14 +15,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from patcher.analysis.bindings import Imported, imports
 from patcher.analysis.symbols.definition import Absent, Module, Resolution, Unknown, Variable, reexported
 from patcher.analysis.symbols.lookup import Lookup
 from patcher.analysis.symbols.scope import (
     FunctionHeader,
     FunctionNode,
-    Imported,
     Table,
-    imports,
     module_table,
     table_of,
 )
@@ -78,7 +77,7 @@ def _ends(body: Iterable[ast.stmt], walk: _GetattrWalk) -> bool:
                 if all(through):
                     return True
             case ast.ImportFrom():
-                walk.local.update(imports(node))
+                walk.local |= {one.local: one for one in imports(node)}
             case (
                 ast.Assign(targets=[ast.Name(id=target)], value=value)
                 | ast.AnnAssign(target=ast.Name(id=target), value=ast.expr() as value)
@@ -191,7 +190,7 @@ def _note_import(value: ast.expr | None, walk: _GetattrWalk) -> None:
 def _note_attribute(local: str, attribute: str, walk: _GetattrWalk) -> None:
     if isinstance(found := walk.local.get(local), Imported):
         separator = "" if found.module.endswith(".") else "."
-        walk.imports.append(Imported(f"{found.module}{separator}{found.name}", attribute))
+        walk.imports.append(Imported(attribute, f"{found.module}{separator}{found.name}", attribute, found.line))
 
 
 def _is_parameter(node: ast.expr, walk: _GetattrWalk) -> bool:

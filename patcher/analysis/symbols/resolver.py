@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from patcher.analysis.answers import Answers
+from patcher.analysis.bindings import Imported
 from patcher.analysis.expressions import Attribute, Call, Expression, Name, Subscript, is_none, shown
 from patcher.analysis.kept_readings import KeptReadings
 from patcher.analysis.parameters import Signature
@@ -34,7 +35,7 @@ from patcher.analysis.symbols.definition import (
 )
 from patcher.analysis.symbols.module_getattr import module_getattr_member
 from patcher.analysis.symbols.module_summary import ModuleSummary
-from patcher.analysis.symbols.scope import Assigned, Binding, ClassHeader, FunctionHeader, Imported
+from patcher.analysis.symbols.scope import Assigned, Binding, ClassHeader, FunctionHeader
 from patcher.analysis.symbols.signature import signature_of
 from patcher.analysis.symbols.sources import Modules
 from patcher.analysis.symbols.text_index import TextIndex
@@ -178,9 +179,9 @@ class Symbols:
         home = self.modules.find(module)
         if not isinstance(home, Module):
             return Resolution(Unknown(f"{module} is not there"))
-        target = self.modules.absolute(home, binding.module)
+        target = self.modules.absolute(home, binding.module if binding.name else binding.dotted)
         if not self.modules.inside(target):
-            return Resolution(External(target if binding.name is None else f"{target}.{binding.name}"))
+            return Resolution(External(f"{target}.{binding.name}" if binding.name else target))
         found = self.modules.find(target)
         if found is None:
             return Resolution(Absent(*target.rpartition(".")[::2]))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from patcher.analysis.bindings import Imported, imports
 from patcher.analysis.expressions import Expression, dotted_or_called, expression, last_name, maybe
 from patcher.analysis.parameters import Signature, signature_in
 from patcher.analysis.syntax import decorators, for_type_checkers
@@ -81,24 +82,6 @@ def function_header(node: FunctionNode) -> FunctionHeader:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Imported:
-    """`import module` (name is None) or `from module import name`; `module` is as written, dots in front included."""
-
-    module: str
-    name: str | None
-
-
-def imports(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, Imported]]:
-    """What an import statement binds, by the local name; "*" for all names of a module."""
-    for alias in node.names:
-        if isinstance(node, ast.ImportFrom):
-            yield alias.asname or alias.name, Imported("." * node.level + (node.module or ""), alias.name)
-        else:
-            module = alias.name if alias.asname else alias.name.partition(".")[0]
-            yield alias.asname or module, Imported(module, None)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Assigned:
     value: Expression | None
     annotation: Expression | None = None
@@ -151,11 +134,11 @@ def _walk(body: Iterable[ast.stmt], scope: Scope, certain: bool, annotations: bo
                     header = class_header(node) if isinstance(node, ast.ClassDef) else function_header(node)
                     _bind(scope, name, header, certain)
             case ast.Import() | ast.ImportFrom():
-                for name, imported in imports(node):
-                    if name == "*":
-                        scope.stars.append(imported.module)
+                for one in imports(node):
+                    if one.name == "*":
+                        scope.stars.append(one.module)
                     else:
-                        _bind(scope, name, imported, certain)
+                        _bind(scope, one.local, one, certain)
             case ast.Assign(targets=targets, value=value):
                 made = expression(value)
                 for target in targets:
