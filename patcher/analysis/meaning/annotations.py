@@ -154,8 +154,8 @@ def type_named(program: Lookup, node: Expression, frame: Frame) -> Definition:
             if scope is not None and not isinstance(scope, Unknown):
                 # An annotation may speak of names that are imported under `if TYPE_CHECKING:` alone.
                 for binding in scope.for_checkers.get(name, ()):
-                    if isinstance(binding.made_by, Imported):
-                        found = symbols.imported(frame.module, binding.made_by).definition
+                    if isinstance(binding.value, Imported):
+                        found = symbols.imported(frame.module, binding.value).definition
                         if not isinstance(found, Absent):
                             return _across(program, found)
             inside = symbols.body(frame.module, frame.function).imports if frame.function is not None else {}

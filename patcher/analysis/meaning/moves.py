@@ -114,7 +114,7 @@ def _public(symbols: Symbols, module: str, name: str) -> str:
         if not isinstance(home, Module) or home.path is None:
             continue
         scope = symbols.modules.scope(home)
-        if isinstance(scope, Unknown) or not any(isinstance(b.made_by, Imported) for b in scope.bindings(name)):
+        if isinstance(scope, Unknown) or not any(isinstance(b.value, Imported) for b in scope.bindings(name)):
             continue
         found = symbols.module_member(home, name).definition
         if full_name(found) == full_name(target):

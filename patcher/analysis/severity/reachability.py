@@ -12,7 +12,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from patcher.analysis.bindings import Imported
+from patcher.analysis.bindings import Binding, Imported
 from patcher.analysis.conditions.evaluator import Evaluator
 from patcher.analysis.conditions.job import (
     DISPATCH,
@@ -27,7 +27,7 @@ from patcher.analysis.conditions.job import (
 from patcher.analysis.conditions.names import EvalContext, Summaries, summaries_of
 from patcher.analysis.conditions.target_queries import TargetQueries
 from patcher.analysis.project import Entry, Project
-from patcher.analysis.summary import Assigned, Block, Body, ClassSummary, FileSummary
+from patcher.analysis.summary import Block, Body, ClassSummary, FileSummary
 from patcher.analysis.uses import Condition
 
 Node: TypeAlias = "tuple[str, str]"
@@ -340,7 +340,7 @@ class Reachability:
                 yield from self._imported(here.bodies[""].assigned[name], EvalContext(here), seen)
 
     def _imported(
-        self, alternatives: list[Assigned], context: EvalContext, seen: set[Node]
+        self, alternatives: list[Binding], context: EvalContext, seen: set[Node]
     ) -> Iterator[tuple[FileSummary, str]]:
         for alternative in alternatives:
             if isinstance(alternative.value, Imported) and len(seen) < _MOST_LOOKED_UP:

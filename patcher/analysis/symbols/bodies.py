@@ -6,9 +6,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from patcher.analysis.bindings import Imported, imports
+from patcher.analysis.bindings import FunctionNode, Imported, imports
 from patcher.analysis.expressions import Expression, expression, maybe
-from patcher.analysis.symbols.scope import FunctionNode
 from patcher.analysis.syntax import below, own_nodes
 
 

@@ -15,16 +15,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from patcher.analysis.bindings import Imported, imports
+from patcher.analysis.bindings import FunctionHeader, FunctionNode, Imported, imports
 from patcher.analysis.symbols.definition import Absent, Module, Resolution, Unknown, Variable, reexported
 from patcher.analysis.symbols.lookup import Lookup
-from patcher.analysis.symbols.scope import (
-    FunctionHeader,
-    FunctionNode,
-    Table,
-    module_table,
-    table_of,
-)
+from patcher.analysis.symbols.scope import Table, module_table, table_of
 
 TableOf: TypeAlias = Callable[[str], "Table | None"]
 
@@ -244,8 +238,8 @@ def _table(symbols: Lookup, module: Module, name: str) -> Table | None:
     if (found := summary.asked(module_table, name)) is not None:
         return found
     for binding in summary.scope.bindings(name):
-        if isinstance(binding.made_by, Imported) and binding.made_by.name:
-            target = symbols.modules.find(symbols.modules.absolute(module, binding.made_by.module))
+        if isinstance(binding.value, Imported) and binding.value.name:
+            target = symbols.modules.find(symbols.modules.absolute(module, binding.value.module))
             if isinstance(target, Module) and target.name != module.name:
-                return _table(symbols, target, binding.made_by.name)
+                return _table(symbols, target, binding.value.name)
     return None
