@@ -13,8 +13,9 @@ import ast
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
+from patcher.analysis.bindings import Imported, imports
 from patcher.analysis.expressions import Expression, expression
-from patcher.analysis.syntax import absolute_module, caught, last_name
+from patcher.analysis.syntax import caught, last_name
 
 _LINES = 60
 """Lines of a function that is followed at all: longer ones do more than answer a question."""
@@ -33,14 +34,6 @@ class Unfollowed(NamedTuple):
     """`a, b = f()`: the names have values that are not followed."""
 
     names: tuple[str, ...]
-
-
-class Import(NamedTuple):
-    """`required` must be there for the import to succeed; `local` stands for `dotted` then."""
-
-    local: str
-    dotted: str
-    required: str
 
 
 class Raise(NamedTuple):
@@ -72,7 +65,7 @@ class Stop(NamedTuple):
     """A statement that is not followed, such as a loop: a run that comes here ends without an answer."""
 
 
-Step: TypeAlias = Return | Assign | Unfollowed | Import | Raise | If | Try | With | Stop
+Step: TypeAlias = Return | Assign | Unfollowed | Imported | Raise | If | Try | With | Stop
 Steps: TypeAlias = "tuple[Step, ...]"
 
 
@@ -110,17 +103,8 @@ def _read(node: ast.stmt, package: str) -> Sequence[Step]:
                     tuple(part.id for part in stored if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store))
                 )
             ]
-        case ast.Import(names=aliases):
-            tops = [alias.name.partition(".")[0] for alias in aliases]
-            return [
-                Import(alias.asname or top, alias.name if alias.asname else top, alias.name)
-                for alias, top in zip(aliases, tops, strict=True)
-            ]
-        case ast.ImportFrom(names=aliases):
-            dotted = [f"{absolute_module(package, node)}.{alias.name}" for alias in aliases]
-            return [
-                Import(alias.asname or alias.name, whole, whole) for alias, whole in zip(aliases, dotted, strict=True)
-            ]
+        case ast.Import() | ast.ImportFrom():
+            return list(imports(node, package))
         case ast.Raise(exc=exception):
             target = exception.func if isinstance(exception, ast.Call) else exception
             return [Raise(last_name(target) or "Exception")]

@@ -6,53 +6,16 @@ Reachability and the tests of versions go through a whole tree, so a summary kee
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import cast
 
-from patcher.analysis.expressions import Compare, Expression, expression
+from patcher.analysis.bindings import Binding, Imported, assigned, imports
+from patcher.analysis.expressions import Compare, Expression, expression, maybe
+from patcher.analysis.standing import Place, standing
 from patcher.analysis.steps import Steps, steps_of
-from patcher.analysis.syntax import (
-    absolute_module,
-    caught,
-    for_type_checkers,
-    leaves,
-    may_be_of_versions,
-    may_name,
-    module_name,
-    parts,
-    strings,
-    written,
-)
-from patcher.analysis.uses import MOST_CONDITIONS, Condition, When, WhenRaised
-
-
-@dataclass(frozen=True, slots=True)
-class Import:
-    """`local` is the name that is bound; `name` is None for `import module`. `module` is absolute."""
-
-    local: str
-    module: str
-    name: str | None
-    line: int
-    function: str
-
-    @property
-    def dotted(self) -> str:
-        """What the local name stands for."""
-        # `from a import b as c` -> a.b; `import a.b as c` -> a.b; `import a.b` binds `a` alone.
-        if self.name is not None:
-            return f"{self.module}.{self.name}"
-        return self.module if self.local != self.module.partition(".")[0] else self.local
-
-
-@dataclass(slots=True, eq=False)
-class Assigned:
-    """One way in which a name gets its value. Not frozen, nor is `Block`: a tree has 40,000 of both."""
-
-    value: Expression | Import | None
-    """None: something that is not followed, such as a loop's variable."""
-    conditions: tuple[Condition, ...]
+from patcher.analysis.syntax import may_be_of_versions, may_name, module_name, parts, strings, written
+from patcher.analysis.uses import Condition, When
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,7 +32,7 @@ class Block:
     """What a stretch of a body imports and mentions, all under the same conditions; each mention once."""
 
     conditions: tuple[Condition, ...]
-    imports: tuple[Import, ...]
+    imports: tuple[Imported, ...]
     called: tuple[str, ...]
     """Dotted names as written, such as `self.run` or `load`; `.run` where it is a computed value's attribute."""
     named: tuple[str, ...]
@@ -93,7 +56,7 @@ class Body:
     owner: str = ""
     """The qualified name of the class that a method belongs to."""
     blocks: tuple[Block, ...] = ()
-    assigned: dict[str, list[Assigned]] = field(default_factory=dict)
+    assigned: dict[str, list[Binding]] = field(default_factory=dict)
     conditions: tuple[Condition, ...] = ()
     """Those under which the function is defined."""
     steps: Steps | None = None
@@ -109,7 +72,7 @@ class ClassSummary:
     registered: tuple[str, ...] | None = None
     """What decorators, other than those that make a dataclass, are called and given, if there are any."""
     methods: dict[str, str] = field(default_factory=dict)
-    attributes: dict[str, list[tuple[str, Assigned]]] = field(default_factory=dict)
+    attributes: dict[str, list[tuple[str, Binding]]] = field(default_factory=dict)
     """With the function that sets it; "" for the class body."""
 
 
@@ -145,7 +108,7 @@ class _BlockDraft:
     """What a step imports and mentions, as often as it does."""
 
     conditions: tuple[Condition, ...]
-    imports: list[Import] = field(default_factory=list)
+    imports: list[Imported] = field(default_factory=list)
     called: list[str] = field(default_factory=list)
     named: list[str] = field(default_factory=list)
     texts: list[tuple[str, ...]] = field(default_factory=list)
@@ -163,8 +126,6 @@ class _BlockDraft:
         )
 
 
-_Function = ast.FunctionDef | ast.AsyncFunctionDef
-_Conditions = tuple[Condition, ...]
 _ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 
@@ -172,7 +133,7 @@ def summarize(tree: ast.Module, file: str) -> FileSummary:
     """The summary of a file with this syntax."""
     summary = FileSummary(file, module_name(file), {"": Body("", 1, 1 << 30)}, {}, [])
     walk = _Summarizer(summary)
-    walk.visit(tree.body, summary.bodies[""], (), "")
+    walk.visit(tree.body, summary.bodies[""], Place(), "")
     for body, blocks in walk.blocks.items():
         body.blocks = tuple(block.block() for block in blocks)
     return summary
@@ -182,144 +143,67 @@ class _Summarizer:
     def __init__(self, summary: FileSummary) -> None:
         self.summary = summary
         self.blocks: dict[Body, list[_BlockDraft]] = {}
-        self._tests: dict[When, ast.expr] = {}
-        """The syntax of each test."""
-        self._caught = False
-        """Whether a handler of the module's body may swallow what is raised here."""
 
-    def visit(self, body: Sequence[ast.stmt], into: Body, conditions: _Conditions, owner: str) -> None:
+    def visit(self, body: Sequence[ast.stmt], into: Body, around: Place, owner: str) -> None:
         """`owner`: the class whose body this is, "" otherwise."""
-        for node in body:
-            kind = type(node)
-            read_kind = _STATEMENTS.get(kind)
-            if read_kind is not None:
-                read_kind(self, node, into, conditions, owner)
-            else:
-                for part in parts(node):
-                    if isinstance(part, ast.expr):
-                        self._mention(part, into, conditions)
-            if kind is ast.If or kind is ast.Assert:
-                conditions = self._after(node, conditions)[:MOST_CONDITIONS]
+        for node, at in standing(body, around):
+            # What stands under `if TYPE_CHECKING:` never runs.
+            if at.for_checkers:
+                continue
+            match node:
+                case ast.Assign(targets=targets, value=value):
+                    self._mention(value, into, at.conditions)
+                    for target in targets:
+                        self._assign(target, value, into, at, owner)
+                case ast.AnnAssign(target=target, value=value, annotation=annotation):
+                    if value is not None:
+                        self._mention(value, into, at.conditions)
+                        self._assign(target, value, into, at, owner)
+                    if isinstance(target, ast.Name) and _is_configuration(target.id):
+                        into.annotations.setdefault(target.id, ast.unparse(annotation))
+                case ast.AugAssign(target=target, value=value):
+                    self._mention(value, into, at.conditions)
+                    self._assign(target, None, into, at, owner)
+                case ast.For(target=target, iter=value) | ast.AsyncFor(target=target, iter=value):
+                    self._mention(value, into, at.conditions)
+                    self._assign(target, None, into, at, owner)
+                case ast.With(items=items) | ast.AsyncWith(items=items):
+                    for item in items:
+                        self._mention(item.context_expr, into, at.conditions)
+                        self._assign(item.optional_vars, None, into, at, owner)
+                case ast.Import() | ast.ImportFrom():
+                    block = self._block(into, at.conditions)
+                    for one in imports(node, self.summary.package):
+                        block.imports.append(one)
+                        if one.name == "*":
+                            self.summary.stars.append(one.module)
+                        else:
+                            found = Binding(one, block.conditions, at.certain)
+                            into.assigned.setdefault(one.local, []).append(found)
+                case ast.FunctionDef() | ast.AsyncFunctionDef():
+                    self._function(node, into, at.conditions, owner)
+                case ast.ClassDef():
+                    self._class(node, into, at)
+                case _:
+                    for part in parts(node):
+                        if isinstance(part, ast.expr):
+                            self._mention(part, into, at.conditions)
+                    if isinstance(node, ast.Raise) and not into.qualname:
+                        self._raise(node, at)
 
-    def _raise(self, node: ast.Raise, into: Body, conditions: _Conditions, owner: str) -> None:  # noqa: ARG002
-        for part in (node.exc, node.cause):
-            if part is not None:
-                self._mention(part, into, conditions)
+    def _raise(self, node: ast.Raise, at: Place) -> None:
         # In a handler the lines of the `try` are what fails.
-        if not into.qualname and not self._caught and all(isinstance(one, When) for one in conditions):
+        if not at.caught and all(isinstance(one, When) for one in at.conditions):
             raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
             exception = written(raised) if raised is not None else ""
-            self.summary.raises.append(Raise(node.lineno, exception, self._innermost(conditions), conditions))
+            test = "" if at.test is None else ast.unparse(at.test)
+            if at.conditions and not cast("When", at.conditions[-1]).holds:
+                test = f"not ({test})"
+            self.summary.raises.append(Raise(node.lineno, exception, test, at.conditions))
 
-    def _when(self, test: ast.expr, holds: bool) -> When:
-        condition = When(expression(test), holds)
-        self._tests[condition] = test
-        return condition
-
-    def _innermost(self, conditions: _Conditions) -> str:
-        """The last test of these, as written."""
-        for condition in reversed(conditions):
-            if isinstance(condition, When):
-                text = ast.unparse(self._tests[condition])
-                return text if condition.holds else f"not ({text})"
-        return ""
-
-    def _after(self, node: ast.stmt, conditions: _Conditions) -> _Conditions:
-        """The conditions of what follows a statement."""
-        match node:
-            case ast.If(test=test, body=inner, orelse=[]) if leaves(inner):
-                return (*conditions, self._when(test, False))
-            case ast.If(test=test, orelse=other) if other and leaves(other):
-                return (*conditions, self._when(test, True))
-            case ast.Assert(test=test):
-                return (*conditions, self._when(test, True))
-            case _:
-                return conditions
-
-    def _expression(self, node: ast.Expr, into: Body, conditions: _Conditions, owner: str) -> None:  # noqa: ARG002
-        self._mention(node.value, into, conditions)
-
-    def _if(self, node: ast.If, into: Body, conditions: _Conditions, owner: str) -> None:
-        self._mention(node.test, into, conditions)
-        # What stands under `if TYPE_CHECKING:` never runs.
-        if for_type_checkers(node.test) is not True:
-            self.visit(node.body, into, (*conditions, self._when(node.test, True)), owner)
-        self.visit(node.orelse, into, (*conditions, self._when(node.test, False)), owner)
-
-    def _for(self, node: ast.For | ast.AsyncFor, into: Body, conditions: _Conditions, owner: str) -> None:
-        self._mention(node.iter, into, conditions)
-        self._assign([node.target], None, into, conditions, owner)
-        self.visit([*node.body, *node.orelse], into, conditions, owner)
-
-    def _while(self, node: ast.While, into: Body, conditions: _Conditions, owner: str) -> None:
-        self._mention(node.test, into, conditions)
-        self.visit([*node.body, *node.orelse], into, conditions, owner)
-
-    def _with(self, node: ast.With | ast.AsyncWith, into: Body, conditions: _Conditions, owner: str) -> None:
-        for item in node.items:
-            self._mention(item.context_expr, into, conditions)
-            if item.optional_vars is not None:
-                self._assign([item.optional_vars], None, into, conditions, owner)
-        self.visit(node.body, into, conditions, owner)
-
-    def _match(self, node: ast.Match, into: Body, conditions: _Conditions, owner: str) -> None:
-        self._mention(node.subject, into, conditions)
-        for case in node.cases:
-            self.visit(case.body, into, conditions, owner)
-
-    def _assigned(self, node: ast.Assign, into: Body, conditions: _Conditions, owner: str) -> None:
-        self._mention(node.value, into, conditions)
-        self._assign(node.targets, node.value, into, conditions, owner)
-
-    def _annotated(self, node: ast.AnnAssign, into: Body, conditions: _Conditions, owner: str) -> None:
-        if node.value is not None:
-            self._mention(node.value, into, conditions)
-            self._assign([node.target], node.value, into, conditions, owner)
-        if isinstance(node.target, ast.Name) and _is_configuration(node.target.id):
-            into.annotations.setdefault(node.target.id, ast.unparse(node.annotation))
-
-    def _augmented(self, node: ast.AugAssign, into: Body, conditions: _Conditions, owner: str) -> None:
-        self._mention(node.value, into, conditions)
-        self._assign([node.target], None, into, conditions, owner)
-
-    def _try(self, node: ast.Try, into: Body, conditions: _Conditions, owner: str) -> None:
-        before, self._caught = self._caught, self._caught or bool(node.handlers)
-        self.visit(node.body, into, conditions, owner)
-        self._caught = before
-        last = node.body[-1].end_lineno or node.body[-1].lineno
-        for handler in node.handlers:
-            condition = WhenRaised(node.body[0].lineno, last, caught(handler.type))
-            self.visit(handler.body, into, (*conditions, condition), owner)
-        self.visit([*node.orelse, *node.finalbody], into, conditions, owner)
-
-    def _import(
-        self,
-        node: ast.Import | ast.ImportFrom,
-        into: Body,
-        conditions: _Conditions,
-        owner: str,  # noqa: ARG002
+    def _function(
+        self, node: ast.FunctionDef | ast.AsyncFunctionDef, into: Body, conditions: tuple[Condition, ...], owner: str
     ) -> None:
-        block = self._block(into, conditions)
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                local = alias.asname or alias.name.partition(".")[0]
-                self._bind(Import(local, alias.name, None, alias.lineno, into.qualname), block, into)
-            return
-        module = absolute_module(self.summary.package, node)
-        for alias in node.names:
-            if alias.name == "*":
-                self.summary.stars.append(module)
-                block.imports.append(Import("", module, None, alias.lineno, into.qualname))
-            else:
-                found = Import(alias.asname or alias.name, module, alias.name, alias.lineno, into.qualname)
-                self._bind(found, block, into)
-
-    @staticmethod
-    def _bind(found: Import, block: _BlockDraft, into: Body) -> None:
-        block.imports.append(found)
-        into.assigned.setdefault(found.local, []).append(Assigned(found, block.conditions))
-
-    def _function(self, node: _Function, into: Body, conditions: _Conditions, owner: str) -> None:
         arguments = node.args
         every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
         for part in (*node.decorator_list, *arguments.defaults, *filter(None, arguments.kw_defaults)):
@@ -348,45 +232,35 @@ class _Summarizer:
         self.summary.bodies[name] = body
         if owner:
             self.summary.classes[owner].methods[node.name] = name
-        self.visit(node.body, body, (), "")
+        self.visit(node.body, body, Place(), "")
 
-    def _class(self, node: ast.ClassDef, into: Body, conditions: _Conditions, owner: str) -> None:  # noqa: ARG002
+    def _class(self, node: ast.ClassDef, into: Body, at: Place) -> None:
         for part in (*node.decorator_list, *node.bases, *(word.value for word in node.keywords)):
-            self._mention(part, into, conditions)
+            self._mention(part, into, at.conditions)
         name = f"{into.qualname}.{node.name}" if into.qualname else node.name
         bases = tuple(written(base.value if isinstance(base, ast.Subscript) else base) for base in node.bases)
         # `@register("vllm", "async")` puts the class in a registry, where a name from the configuration finds it.
         marks = [mark for mark in node.decorator_list if "dataclass" not in ast.dump(mark)]
         given = (*(text for mark in marks for text in strings(mark)), *(written(m) for m in marks[:1]))
         self.summary.classes[name] = ClassSummary(name, bases, given if marks else None)
-        self.visit(node.body, into, conditions, name)
+        self.visit(node.body, into, at, name)
 
-    def _assign(
-        self, targets: Iterable[ast.expr], value: ast.expr | None, into: Body, conditions: _Conditions, owner: str
-    ) -> None:
-        given = None if value is None else expression(value)
-        for target in targets:
-            match target:
+    def _assign(self, target: ast.expr | None, value: ast.expr | None, into: Body, at: Place, owner: str) -> None:
+        for one, given in assigned(target, value):
+            found = Binding(maybe(given), at.conditions, at.certain)
+            match one:
                 case ast.Name(id=name) if owner:
-                    class_summary = self.summary.classes[owner]
-                    class_summary.attributes.setdefault(name, []).append(("", Assigned(given, conditions)))
+                    self.summary.classes[owner].attributes.setdefault(name, []).append(("", found))
                 case ast.Name(id=name):
-                    into.assigned.setdefault(name, []).append(Assigned(given, conditions))
+                    into.assigned.setdefault(name, []).append(found)
                 # `self.engine = ...` in a method.
                 case ast.Attribute(value=ast.Name(id="self"), attr=name) if into.owner:
                     attributes = self.summary.classes[into.owner].attributes
-                    attributes.setdefault(name, []).append((into.qualname, Assigned(given, conditions)))
-                case ast.Tuple(elts=parts) | ast.List(elts=parts):
-                    values: Sequence[ast.expr | None] = [None] * len(parts)
-                    # `a, b = x, y` gives each target its expression; `a, b = f()` gives none.
-                    if isinstance(value, ast.Tuple) and len(value.elts) == len(parts):
-                        values = value.elts
-                    for part, one in zip(parts, values, strict=True):
-                        self._assign([part], one, into, conditions, owner)
+                    attributes.setdefault(name, []).append((into.qualname, found))
                 case _:
                     pass
 
-    def _block(self, into: Body, conditions: _Conditions) -> _BlockDraft:
+    def _block(self, into: Body, conditions: tuple[Condition, ...]) -> _BlockDraft:
         """The block under construction for what stands under these conditions."""
         blocks = self.blocks.setdefault(into, [])
         if not blocks or blocks[-1].conditions is not conditions:
@@ -400,7 +274,7 @@ class _Summarizer:
             blocks.append(_BlockDraft(conditions))
         return blocks[-1]
 
-    def _mention(self, node: ast.expr, into: Body, conditions: _Conditions) -> None:
+    def _mention(self, node: ast.expr, into: Body, conditions: tuple[Condition, ...]) -> None:
         """Note what an expression calls and names."""
         block = self._block(into, conditions)
         waiting: list[ast.AST] = [node]
@@ -427,8 +301,9 @@ class _Summarizer:
                 waiting += _entries(one, block)
             # `new() if flag else old()`: each side is mentioned under its condition.
             elif isinstance(one, ast.IfExp):
-                self._mention(one.body, into, (*conditions, self._when(one.test, True)))
-                self._mention(one.orelse, into, (*conditions, self._when(one.test, False)))
+                test = expression(one.test)
+                self._mention(one.body, into, (*conditions, When(test, True)))
+                self._mention(one.orelse, into, (*conditions, When(test, False)))
                 block = self._block(into, conditions)
                 waiting.append(one.test)
             else:
@@ -450,25 +325,3 @@ def _entries(node: ast.Dict, block: _BlockDraft) -> Iterator[ast.AST]:
 
 def _is_configuration(name: str) -> bool:
     return "config" in name.lower() or "cfg" in name.lower()
-
-
-_STATEMENTS: Mapping[type[ast.stmt], Callable[[_Summarizer, Any, Body, _Conditions, str], None]] = {
-    ast.Expr: _Summarizer._expression,
-    ast.Assign: _Summarizer._assigned,
-    ast.AnnAssign: _Summarizer._annotated,
-    ast.AugAssign: _Summarizer._augmented,
-    ast.If: _Summarizer._if,
-    ast.For: _Summarizer._for,
-    ast.AsyncFor: _Summarizer._for,
-    ast.While: _Summarizer._while,
-    ast.With: _Summarizer._with,
-    ast.AsyncWith: _Summarizer._with,
-    ast.Try: _Summarizer._try,
-    ast.Match: _Summarizer._match,
-    ast.Import: _Summarizer._import,
-    ast.ImportFrom: _Summarizer._import,
-    ast.FunctionDef: _Summarizer._function,
-    ast.AsyncFunctionDef: _Summarizer._function,
-    ast.ClassDef: _Summarizer._class,
-    ast.Raise: _Summarizer._raise,
-}

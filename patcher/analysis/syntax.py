@@ -87,18 +87,6 @@ def last_name(node: ast.AST | None) -> str:
     return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
 
 
-def absolute_module(package: str, node: ast.ImportFrom) -> str:
-    """The module that `from ... import` names, by its full name. `package` is where relative imports start.
-
-    In `verl.trainer.main`, whose package is `verl.trainer`, `from ..utils import x` is from `verl.utils`.
-    """
-    if not node.level:
-        return node.module or ""
-    parts = package.split(".")
-    kept = parts[: len(parts) - node.level + 1]
-    return ".".join([*kept, *([node.module] if node.module else [])])
-
-
 def may_name(text: str) -> bool:
     """Whether a string may be the name of a module, class or method: `verl.workers:Actor`, `run_engine`.
 

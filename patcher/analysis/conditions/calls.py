@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from patcher.analysis.bindings import Imported
 from patcher.analysis.conditions.names import EvalContext, NameResolver
 from patcher.analysis.conditions.terms import (
     EXCEPTIONS,
@@ -27,7 +28,7 @@ from patcher.analysis.conditions.terms import (
     values_of,
 )
 from patcher.analysis.expressions import Call, Expression, last_name
-from patcher.analysis.steps import Assign, If, Import, Raise, Return, Step, Steps, Try, Unfollowed, With
+from patcher.analysis.steps import Assign, If, Raise, Return, Step, Steps, Try, Unfollowed, With
 from patcher.analysis.summary import Body, FileSummary
 
 _STRING_METHODS = frozenset(
@@ -296,9 +297,9 @@ def _simple(run: _Interpretation, step: Step) -> Term | None:
             run.local[name] = _value(run, value)
         case Unfollowed(names=names):
             run.local |= dict.fromkeys(names, UNKNOWN)
-        case Import(local=local, dotted=dotted, required=required):
-            _require_import(run, required)
-            run.local[local] = run.evaluator.dotted(dotted)
+        case Imported(local=local):
+            _require_import(run, step.needed)
+            run.local[local] = run.evaluator.dotted(step.dotted)
         case Raise(exception=exception):
             raise Raised(*EXCEPTIONS.get(exception, (exception, "Exception", "BaseException")))
         case _:

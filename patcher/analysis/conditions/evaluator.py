@@ -12,6 +12,7 @@ from collections import Counter
 from dataclasses import replace
 
 from patcher.analysis import expressions as ex
+from patcher.analysis.bindings import Imported
 from patcher.analysis.conditions.calls import called
 from patcher.analysis.conditions.job import Job
 from patcher.analysis.conditions.names import EvalContext, NameResolver, Summaries, class_of
@@ -39,7 +40,7 @@ from patcher.analysis.conditions.terms import (
     values_of,
 )
 from patcher.analysis.expressions import Expression
-from patcher.analysis.summary import FileSummary, Import
+from patcher.analysis.summary import FileSummary
 from patcher.analysis.uses import Condition, When, WhenRaised
 
 _DEPTH = 24
@@ -114,7 +115,7 @@ class Evaluator(NameResolver):
                     sure = sure if answer is False else None
         return sure
 
-    def _import_fails(self, one: Import) -> bool | None:
+    def _import_fails(self, one: Imported) -> bool | None:
         # An import of the tree itself may fail for what that module imports, which is not followed.
         if self.summaries.split(one.module) is not None:
             return None

@@ -14,12 +14,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from weakref import ref
 
+from patcher.analysis.bindings import Binding, Imported
 from patcher.analysis.conditions.job import ENTRIES, FIXED_NAMES, Job
 from patcher.analysis.conditions.target_queries import TargetQueries
 from patcher.analysis.conditions.terms import UNKNOWN, Known, Raised, Reference, Setting, Term, Truthy, Unknown, truth
 from patcher.analysis.expressions import Constant, Expression
 from patcher.analysis.project import Project
-from patcher.analysis.summary import Assigned, Body, FileSummary, Import
+from patcher.analysis.summary import Body, FileSummary
 from patcher.analysis.uses import Condition
 
 _MOST_STARS = 300
@@ -204,7 +205,7 @@ class NameResolver(ABC):
             return Known(default.value)
         return self.job.setting(name, body.annotations.get(name))
 
-    def _bound(self, key: tuple[str, str, str], alternatives: list[Assigned], context: EvalContext) -> Term:
+    def _bound(self, key: tuple[str, str, str], alternatives: list[Binding], context: EvalContext) -> Term:
         """The value of a name that is assigned in these ways, a later one in the place of an earlier."""
         if key in self._names:
             known, asked = self._names[key]
@@ -223,7 +224,7 @@ class NameResolver(ABC):
         self._names[key] = (term, asked)
         return term
 
-    def _merged(self, key: tuple[str, str, str], alternatives: list[Assigned], context: EvalContext) -> Term:
+    def _merged(self, key: tuple[str, str, str], alternatives: list[Binding], context: EvalContext) -> Term:
         found: list[Term] = []
         for alternative in alternatives:
             answer = self.runs(alternative.conditions, context)
@@ -246,17 +247,17 @@ class NameResolver(ABC):
             term = some if answers == {True} else Known(False) if answers == {False} else UNKNOWN
         return fixed if isinstance(term, Unknown) and fixed is not None else term
 
-    def _assigned(self, alternative: Assigned, context: EvalContext) -> Term:
+    def _assigned(self, alternative: Binding, context: EvalContext) -> Term:
         match alternative.value:
-            case None:
-                return UNKNOWN
-            case Import() as imported:
+            case Imported() as imported:
                 return self.dotted(imported.dotted)
-            case expression:
+            case tuple() as expression:
                 try:
                     return self.term(expression, context)
                 except Raised:
                     return UNKNOWN
+            case _:
+                return UNKNOWN
 
     def dotted(self, dotted: str) -> Term:
         """What an absolute dotted name stands for."""

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 from weakref import ref
 
+from patcher.analysis.bindings import Imported
 from patcher.analysis.conditions.terms import (
     ABSENT_DISTRIBUTION,
     EXCEPTIONS,
@@ -24,7 +25,6 @@ from patcher.analysis.conditions.terms import (
     SignatureOf,
     Term,
 )
-from patcher.analysis.summary import Import
 from patcher.analysis.symbols import Absent, Class, External, Function, Resolution, Symbols, Unknown
 from patcher.analysis.target import Target
 
@@ -138,19 +138,18 @@ class TargetQueries:
                     return True
         return self._is_there(package, whole="." not in dotted)
 
-    def has_import(self, one: Import) -> bool | None:
+    def has_import(self, one: Imported) -> bool | None:
         """Whether an import succeeds."""
-        dotted = one.module if one.name in (None, "*") else f"{one.module}.{one.name}"
         package = one.module.partition(".")[0]
         if package in self._packages:
-            match self._resolve(dotted).definition:
+            match self._resolve(one.needed).definition:
                 case Absent():
                     return False
                 case Unknown():
                     return None
                 case _:
                     return True
-        return self._is_there(package, whole=one.name is None and "." not in one.module)
+        return self._is_there(package, whole="." not in one.needed)
 
     def _is_there(self, package: str, *, whole: bool) -> bool | None:
         """Whether a package that is not checked against is there; a part of it is only known to be missing with it."""
@@ -163,7 +162,7 @@ class TargetQueries:
             return False
         return True if whole else None
 
-    def raised_by(self, one: Import) -> tuple[str, ...]:
+    def raised_by(self, one: Imported) -> tuple[str, ...]:
         """What a failed import raises."""
         package = one.module.partition(".")[0]
         if one.name is not None and package in self._packages:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from patcher.analysis import expressions as ex
+from patcher.analysis.bindings import Imported
 from patcher.analysis.expressions import Expression, Place, below, expression, last_name
 from patcher.analysis.meaning.lookup import Lookup
 from patcher.analysis.meaning.meanings import (
@@ -17,7 +18,6 @@ from patcher.analysis.meaning.meanings import (
     union,
 )
 from patcher.analysis.symbols import Absent, Class, Definition, External, Module, Unknown, Variable
-from patcher.analysis.symbols.scope import Imported
 from patcher.worktree.python import UnreadableError, parse_expression
 
 _UNTOLD = Unknown("not annotated with a class")
@@ -154,8 +154,8 @@ def type_named(program: Lookup, node: Expression, frame: Frame) -> Definition:
             if scope is not None and not isinstance(scope, Unknown):
                 # An annotation may speak of names that are imported under `if TYPE_CHECKING:` alone.
                 for binding in scope.for_checkers.get(name, ()):
-                    if isinstance(binding.made_by, Imported):
-                        found = symbols.imported(frame.module, binding.made_by).definition
+                    if isinstance(binding.value, Imported):
+                        found = symbols.imported(frame.module, binding.value).definition
                         if not isinstance(found, Absent):
                             return _across(program, found)
             inside = symbols.body(frame.module, frame.function).imports if frame.function is not None else {}

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from patcher.analysis import expressions as ex
+from patcher.analysis.bindings import FunctionHeader, FunctionNode
 from patcher.analysis.expressions import Expression, below, dotted_or_called, expression, last_name
 from patcher.analysis.meaning.annotations import type_named
 from patcher.analysis.meaning.inference import infer
@@ -38,7 +39,6 @@ from patcher.analysis.symbols import (
 )
 from patcher.analysis.symbols.classes import has_metaclass, methods
 from patcher.analysis.symbols.definition import is_static
-from patcher.analysis.symbols.scope import FunctionHeader, FunctionNode
 from patcher.analysis.symbols.signature import constructor_of, read_parameters
 
 if TYPE_CHECKING:

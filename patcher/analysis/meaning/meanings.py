@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from patcher.analysis.bindings import FunctionHeader
 from patcher.analysis.symbols import Absent, Class, Function, Module, Unknown, Variable
 from patcher.analysis.symbols.definition import is_static
-from patcher.analysis.symbols.scope import FunctionHeader
 from patcher.analysis.uses import ClassFacts, FunctionFacts
 
 

@@ -12,6 +12,7 @@ import builtins
 import re
 from typing import TypeAlias
 
+from patcher.analysis.bindings import ClassHeader, FunctionHeader, FunctionNode, class_header
 from patcher.analysis.expressions import Expression, Name, expression, shown
 from patcher.analysis.meaning.inference import function_result, infer, meaning_of, variable_value
 from patcher.analysis.meaning.lookup import Base, Lookup
@@ -39,7 +40,6 @@ from patcher.analysis.symbols import Absent, Class, Definition, External, Functi
 from patcher.analysis.symbols.bodies import statements
 from patcher.analysis.symbols.classes import body_of_class, external_has, is_open, methods, own_member, set_on_self
 from patcher.analysis.symbols.definition import is_property
-from patcher.analysis.symbols.scope import Assigned, ClassHeader, FunctionHeader, FunctionNode, class_header
 from patcher.analysis.symbols.text_index import Mention, TextIndex
 from patcher.analysis.syntax import below, statements_below
 
@@ -106,8 +106,8 @@ def _for_checkers(program: Lookup, module: Module, name: str, found: Definition)
         and getattr(found, "value", None) is None
     ):
         for binding in scope.for_checkers.get(name, ()):
-            if isinstance(binding.made_by, Assigned) and binding.made_by.annotation is not None:
-                return Variable(module.name, name, None, binding.made_by.annotation)
+            if binding.annotation is not None:
+                return Variable(module.name, name, None, binding.annotation)
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+from patcher.analysis.bindings import Imported
 from patcher.analysis.meaning.lookup import Lookup
 from patcher.analysis.symbols import (
     Absent,
@@ -17,7 +18,6 @@ from patcher.analysis.symbols import (
     Variable,
     full_name,
 )
-from patcher.analysis.symbols.scope import Imported
 
 Kind = Literal["class", "function", "variable"]
 _BY_KEYWORD: dict[str, Kind] = {"class": "class", "def": "function", "": "variable"}
@@ -144,7 +144,7 @@ def _public(symbols: Symbols, module: str, name: str) -> str:
         if not isinstance(home, Module) or home.path is None:
             continue
         scope = symbols.modules.scope(home)
-        if isinstance(scope, Unknown) or not any(isinstance(b.made_by, Imported) for b in scope.bindings(name)):
+        if isinstance(scope, Unknown) or not any(isinstance(b.value, Imported) for b in scope.bindings(name)):
             continue
         found = symbols.module_member(home, name).definition
         if full_name(found) == full_name(target):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from patcher.analysis.bindings import imports
 from patcher.analysis.expressions import expression
 from patcher.analysis.reading.definitions import annotated, narrowed
 from patcher.analysis.reading.file_traversal import Executors, Walk, assign, put
@@ -23,30 +24,18 @@ from patcher.analysis.reading.local_values import (
     texts,
     union_of,
 )
-from patcher.analysis.syntax import absolute_module, caught, for_type_checkers, leaves
+from patcher.analysis.syntax import caught, for_type_checkers, leaves
 from patcher.analysis.uses import Condition, ImportOf, Member, Named, Result, Value, When, WhenRaised
 
 
-def _import(walk: Walk, node: ast.Import) -> None:
-    for alias in node.names:
-        walk.use(alias.lineno, ImportOf(alias.name, None))
-        if alias.asname:
-            walk.bind(alias.asname, Named(alias.name))
+def _import(walk: Walk, node: ast.Import | ast.ImportFrom) -> None:
+    for one in imports(node, walk.package):
+        walk.use(one.line, ImportOf(one.module, one.name))
+        if one.name == "*":
+            walk.stars.append(one.module)
         else:
-            top = alias.name.partition(".")[0]
-            walk.bind(top, Named(top))
-
-
-def _import_from(walk: Walk, node: ast.ImportFrom) -> None:
-    module = absolute_module(walk.package, node)
-    for alias in node.names:
-        walk.use(alias.lineno, ImportOf(module, alias.name))
-        if alias.name == "*":
-            walk.stars.append(module)
-        else:
-            walk.line = alias.lineno
-            on_trial = bool(walk.conditions or walk.caught)
-            walk.bind(alias.asname or alias.name, Named(f"{module}.{alias.name}", on_trial))
+            on_trial = one.name is not None and bool(walk.conditions or walk.caught)
+            walk.bind(one.local, Named(one.dotted, on_trial))
 
 
 def import_named(walk: Walk, node: ast.Call, values: dict[int, Value]) -> Value | None:
@@ -58,7 +47,7 @@ def import_named(walk: Walk, node: ast.Call, values: dict[int, Value]) -> Value 
     return union_of((Named(module), conditions) for module, conditions in modules) if modules else None
 
 
-IMPORTS: Executors = {ast.Import: _import, ast.ImportFrom: _import_from}
+IMPORTS: Executors = {ast.Import: _import, ast.ImportFrom: _import}
 
 
 def _assign(walk: Walk, node: ast.Assign) -> None:

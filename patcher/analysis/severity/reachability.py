@@ -12,6 +12,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from patcher.analysis.bindings import Binding, Imported
 from patcher.analysis.conditions.evaluator import Evaluator
 from patcher.analysis.conditions.job import (
     DISPATCH,
@@ -26,7 +27,7 @@ from patcher.analysis.conditions.job import (
 from patcher.analysis.conditions.names import EvalContext, Summaries, summaries_of
 from patcher.analysis.conditions.target_queries import TargetQueries
 from patcher.analysis.project import Entry, Project
-from patcher.analysis.summary import Assigned, Block, Body, ClassSummary, FileSummary, Import
+from patcher.analysis.summary import Block, Body, ClassSummary, FileSummary
 from patcher.analysis.uses import Condition
 
 Node: TypeAlias = "tuple[str, str]"
@@ -180,7 +181,7 @@ class Reachability:
         names = [word for word in given[:-1] if word]
         return not names or not self._job.choices.isdisjoint(names)
 
-    def _import(self, one: Import) -> None:
+    def _import(self, one: Imported) -> None:
         if self.summaries.split(one.module) is None:
             return
         self._load(one.module)
@@ -339,10 +340,10 @@ class Reachability:
                 yield from self._imported(here.bodies[""].assigned[name], EvalContext(here), seen)
 
     def _imported(
-        self, alternatives: list[Assigned], context: EvalContext, seen: set[Node]
+        self, alternatives: list[Binding], context: EvalContext, seen: set[Node]
     ) -> Iterator[tuple[FileSummary, str]]:
         for alternative in alternatives:
-            if isinstance(alternative.value, Import) and len(seen) < _MOST_LOOKED_UP:
+            if isinstance(alternative.value, Imported) and len(seen) < _MOST_LOOKED_UP:
                 if not self._runs(alternative.conditions, context):
                     continue
                 split = self.summaries.split(alternative.value.dotted)
@@ -361,7 +362,7 @@ class Reachability:
         root = written.partition(".")[0]
         for home in (body, summary.bodies[""]):
             for alternative in home.assigned.get(root, ()) if home is not None else ():
-                if isinstance(alternative.value, Import) and self.summaries.split(alternative.value.module) is None:
+                if isinstance(alternative.value, Imported) and self.summaries.split(alternative.value.module) is None:
                     return alternative.value.module.partition(".")[0]
         return None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from patcher.analysis.bindings import Binding
 from patcher.analysis.conditions.evaluator import Evaluator
 from patcher.analysis.conditions.names import EvalContext
 from patcher.analysis.conditions.target_queries import TargetQueries
@@ -22,7 +23,7 @@ from patcher.analysis.expressions import Expression
 from patcher.analysis.findings import Finding
 from patcher.analysis.meaning import Program
 from patcher.analysis.severity.guards import guards_of
-from patcher.analysis.summary import Assigned, Block, Body, FileSummary, Ordering
+from patcher.analysis.summary import Block, Body, FileSummary, Ordering
 from patcher.i18n import phrase
 
 _ORDER = re.compile(rb"[<>]")
@@ -54,7 +55,7 @@ class _VersionTexts(Evaluator):
         package_version = re.match(PATTERN, package_version).group(1)
     """
 
-    def _merged(self, key: tuple[str, str, str], alternatives: list[Assigned], context: EvalContext) -> Term:
+    def _merged(self, key: tuple[str, str, str], alternatives: list[Binding], context: EvalContext) -> Term:
         term = super()._merged(key, alternatives, context)
         if not isinstance(term, Unknown):
             return term

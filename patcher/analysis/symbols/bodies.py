@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from patcher.analysis.bindings import FunctionNode, Imported, imports
 from patcher.analysis.expressions import Expression, expression, maybe
-from patcher.analysis.symbols.scope import FunctionNode, Imported, imports
 from patcher.analysis.syntax import below, own_nodes
 
 
@@ -29,7 +29,7 @@ def read_body(function: FunctionNode) -> FunctionBody:
     for node in statements(function.body):
         match node:
             case ast.ImportFrom() | ast.Import():
-                found.imports.update(imports(node))
+                found.imports |= {one.local: one for one in imports(node)}
             case ast.Return(value=ast.expr() as value):
                 found.returned.append(expression(value))
                 found.runs.update(_own_calls(value))

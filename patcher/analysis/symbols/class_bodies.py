@@ -6,15 +6,10 @@ import ast
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from patcher.analysis.bindings import FunctionHeader, first_line
 from patcher.analysis.expressions import Expression, expression, maybe
 from patcher.analysis.symbols.computed_names import body_computes_names
-from patcher.analysis.symbols.scope import (
-    FunctionHeader,
-    Scope,
-    first_line,
-    literal_table,
-    read_scope,
-)
+from patcher.analysis.symbols.scope import Scope, literal_table, read_scope
 from patcher.analysis.syntax import statements_below
 
 
@@ -55,7 +50,7 @@ class ClassBody:
 def read_class(node: ast.ClassDef) -> ClassBody:
     """What is asked for of a class with this syntax."""
     scope = read_scope(node.body, annotations_bind=True)
-    bound = [binding.made_by for bindings in scope.names.values() for binding in bindings]
+    bound = [binding.value for bindings in scope.names.values() for binding in bindings]
     own = tuple(one for one in bound if isinstance(one, FunctionHeader))
     fields = tuple(
         Field(one.target.id, expression(one.annotation), maybe(one.value))

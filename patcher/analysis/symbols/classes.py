@@ -10,12 +10,12 @@ import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
+from patcher.analysis.bindings import Binding, ClassHeader, FunctionHeader, Imported
 from patcher.analysis.expressions import Name, last_name, shown
 from patcher.analysis.symbols.class_bodies import ClassBody, Field, SetOnSelf, read_class
 from patcher.analysis.symbols.computed_names import sets_by_computed_names
 from patcher.analysis.symbols.definition import Absent, Class, External, Function, Resolution, Unknown, Variable
 from patcher.analysis.symbols.lookup import Lookup
-from patcher.analysis.symbols.scope import Assigned, Binding, ClassHeader, FunctionHeader
 
 Base: TypeAlias = Class | External | Unknown
 
@@ -114,21 +114,21 @@ def own_member(symbols: Lookup, owner: Class, name: str) -> Resolution | None:
 
 def _bound(symbols: Lookup, owner: Class, binding: Binding, name: str) -> Resolution | None:
     qualname = f"{owner.qualname}.{name}"
-    match binding.made_by:
+    match binding.value:
         case ClassHeader() as header:
             return Resolution(Class(owner.module, qualname, header))
         case FunctionHeader() as header:
             return Resolution(Function(owner.module, qualname, header, owner))
-        case Assigned(value=value, annotation=annotation):
-            # `sleep_async = sleep` in a class body is the method itself.
-            if isinstance(value, Name) and annotation is None and value.id != name:
-                for inner in body_of_class(symbols, owner).scope.bindings(value.id):
-                    if (found := _bound(symbols, owner, inner, value.id)) is not None:
-                        return found
-            return Resolution(Variable(owner.module, qualname, value, annotation))
-        case imported:
+        case Imported() as imported:
             found = symbols.imported(owner.module, imported)
             return None if isinstance(found.definition, Absent) else found
+        case value:
+            # `sleep_async = sleep` in a class body is the method itself.
+            if isinstance(value, Name) and binding.annotation is None and value.id != name:
+                for inner in body_of_class(symbols, owner).scope.bindings(value.id):
+                    if (same := _bound(symbols, owner, inner, value.id)) is not None:
+                        return same
+            return Resolution(Variable(owner.module, qualname, value, binding.annotation))
 
 
 def declared_fields(symbols: Lookup, owner: Class) -> Sequence[Field]:

@@ -12,8 +12,9 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 
+from patcher.analysis.bindings import imports
+from patcher.analysis.standing import replaces_module
 from patcher.analysis.symbols.module_summary import ModuleSummary
-from patcher.analysis.symbols.scope import replaces_module
 from patcher.analysis.syntax import below, for_type_checkers, last_name, parts
 
 _HINTS = (
@@ -103,11 +104,7 @@ def _stores_anything(tree: ast.Module, module: str) -> bool:
     nodes = list(_nodes(tree))
     # `from numpy import dtypes` in numpy/dtypes.py, and `setattr(dtypes, name, value)`
     aliases = {
-        alias.asname or alias.name
-        for node in nodes
-        if isinstance(node, ast.ImportFrom) and not node.level
-        for alias in node.names
-        if f"{node.module}.{alias.name}" == module
+        one.local for node in nodes if isinstance(node, ast.ImportFrom) for one in imports(node) if one.dotted == module
     }
     # `this = sys.modules[__name__]` and `namespace = globals()`, stored into later.
     aliases |= {

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from patcher.analysis import expressions as ex
+from patcher.analysis.bindings import ClassHeader, FunctionHeader
 from patcher.analysis.expressions import Expression, expression, is_none, last_name
-from patcher.analysis.symbols.scope import ClassHeader, FunctionHeader
 from patcher.worktree.python import UnreadableError, parse_expression
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Protocol
 
 from patcher.analysis.answers import Answers
+from patcher.analysis.bindings import Imported
 from patcher.analysis.expressions import Expression
 from patcher.analysis.symbols.definition import Class, Function, Module, Resolution, Variable
-from patcher.analysis.symbols.scope import Imported
 from patcher.analysis.symbols.sources import Modules
 
 

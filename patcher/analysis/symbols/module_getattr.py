@@ -15,17 +15,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from patcher.analysis.bindings import FunctionHeader, FunctionNode, Imported, imports
 from patcher.analysis.symbols.definition import Absent, Module, Resolution, Unknown, Variable, reexported
 from patcher.analysis.symbols.lookup import Lookup
-from patcher.analysis.symbols.scope import (
-    FunctionHeader,
-    FunctionNode,
-    Imported,
-    Table,
-    imports,
-    module_table,
-    table_of,
-)
+from patcher.analysis.symbols.scope import Table, module_table, table_of
 
 TableOf: TypeAlias = Callable[[str], "Table | None"]
 
@@ -78,7 +71,7 @@ def _ends(body: Iterable[ast.stmt], walk: _GetattrWalk) -> bool:
                 if all(through):
                     return True
             case ast.ImportFrom():
-                walk.local.update(imports(node))
+                walk.local |= {one.local: one for one in imports(node)}
             case (
                 ast.Assign(targets=[ast.Name(id=target)], value=value)
                 | ast.AnnAssign(target=ast.Name(id=target), value=ast.expr() as value)
@@ -191,7 +184,7 @@ def _note_import(value: ast.expr | None, walk: _GetattrWalk) -> None:
 def _note_attribute(local: str, attribute: str, walk: _GetattrWalk) -> None:
     if isinstance(found := walk.local.get(local), Imported):
         separator = "" if found.module.endswith(".") else "."
-        walk.imports.append(Imported(f"{found.module}{separator}{found.name}", attribute))
+        walk.imports.append(Imported(attribute, f"{found.module}{separator}{found.name}", attribute, found.line))
 
 
 def _is_parameter(node: ast.expr, walk: _GetattrWalk) -> bool:
@@ -245,8 +238,8 @@ def _table(symbols: Lookup, module: Module, name: str) -> Table | None:
     if (found := summary.asked(module_table, name)) is not None:
         return found
     for binding in summary.scope.bindings(name):
-        if isinstance(binding.made_by, Imported) and binding.made_by.name:
-            target = symbols.modules.find(symbols.modules.absolute(module, binding.made_by.module))
+        if isinstance(binding.value, Imported) and binding.value.name:
+            target = symbols.modules.find(symbols.modules.absolute(module, binding.value.module))
             if isinstance(target, Module) and target.name != module.name:
-                return _table(symbols, target, binding.made_by.name)
+                return _table(symbols, target, binding.value.name)
     return None

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
-from patcher.analysis.symbols.scope import Header, Scope, Table, first_line
+from patcher.analysis.bindings import Header, first_line
+from patcher.analysis.symbols.scope import Scope, Table
 from patcher.worktree.python import UnreadableError, parse
 
 P = ParamSpec("P")

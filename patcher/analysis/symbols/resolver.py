@@ -9,9 +9,10 @@ from __future__ import annotations
 import builtins
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from patcher.analysis.answers import Answers
+from patcher.analysis.bindings import Binding, ClassHeader, FunctionHeader, Imported
 from patcher.analysis.expressions import Attribute, Call, Expression, Name, Subscript, is_none, shown
 from patcher.analysis.kept_readings import KeptReadings
 from patcher.analysis.parameters import Signature
@@ -34,7 +35,6 @@ from patcher.analysis.symbols.definition import (
 )
 from patcher.analysis.symbols.module_getattr import module_getattr_member
 from patcher.analysis.symbols.module_summary import ModuleSummary
-from patcher.analysis.symbols.scope import Assigned, Binding, ClassHeader, FunctionHeader, Imported
 from patcher.analysis.symbols.signature import signature_of
 from patcher.analysis.symbols.sources import Modules
 from patcher.analysis.symbols.text_index import Mention, TextIndex
@@ -178,9 +178,9 @@ class Symbols:
         home = self.modules.find(module)
         if not isinstance(home, Module):
             return Resolution(Unknown(f"{module} is not there"))
-        target = self.modules.absolute(home, binding.module)
+        target = self.modules.absolute(home, binding.module if binding.name else binding.dotted)
         if not self.modules.inside(target):
-            return Resolution(External(target if binding.name is None else f"{target}.{binding.name}"))
+            return Resolution(External(f"{target}.{binding.name}" if binding.name else target))
         found = self.modules.find(target)
         if found is None:
             return Resolution(Absent(*target.rpartition(".")[::2]))
@@ -197,8 +197,7 @@ class Symbols:
         if scope is None or isinstance(scope, Unknown):
             return None
         for binding in scope.bindings(f"{owner.qualname}.{name}"):
-            value = binding.made_by.value if isinstance(binding.made_by, Assigned) else None
-            return Variable(owner.module, f"{owner.qualname}.{name}", value)
+            return Variable(owner.module, f"{owner.qualname}.{name}", cast("Expression | None", binding.value))
         return None
 
     def _takes(self, definition: Definition, parameter: str) -> bool | None:
@@ -259,8 +258,8 @@ class Symbols:
             return submodule
         if name not in _OF_IMPORTS:
             for binding in scope.bindings("__getattr__"):
-                if isinstance(binding.made_by, FunctionHeader) and not binding.made_by.is_async:
-                    found = module_getattr_member(self, module, binding.made_by, name)
+                if isinstance(binding.value, FunctionHeader) and not binding.value.is_async:
+                    found = module_getattr_member(self, module, binding.value, name)
                     if not isinstance(found.definition, Absent):
                         return found
                 # `__getattr__, __dir__, __all__ = attach(__name__, ...)`, or one that another module defines.
@@ -275,7 +274,7 @@ class Symbols:
 
     def bound(self, module: Module, binding: Binding, name: str) -> Resolution:
         """What one binding of a name in a module's body gives."""
-        match binding.made_by:
+        match binding.value:
             case ClassHeader() as header:
                 return Resolution(Class(module.name, name, header))
             case FunctionHeader() as header:
@@ -283,7 +282,7 @@ class Symbols:
             case Imported() as imported:
                 found = self.imported(module.name, imported)
                 return reexported(module, name, found)
-            case Assigned(value=value, annotation=annotation):
+            case value:
                 # `LLM = _LLM` is the same class by another name.
                 if isinstance(value, Name | Attribute):
                     found = self.expression(module.name, value)
@@ -295,7 +294,7 @@ class Symbols:
                     found = same or self.expression(module.name, given)
                     if isinstance(found.definition, Class | Function):
                         return found
-                return Resolution(Variable(module.name, name, value, annotation))
+                return Resolution(Variable(module.name, name, value, binding.annotation))
 
     def _submodule(self, module: Module, name: str) -> Resolution | None:
         if module.folder is None:

@@ -1,115 +1,15 @@
-"""The names that a module's or class's body binds, as plain values: bindings, headers, and literal tables."""
+"""The names that a module's or class's body binds, as plain values; and literal tables."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
-from patcher.analysis.expressions import Expression, dotted_or_called, expression, last_name, maybe
-from patcher.analysis.parameters import Signature, signature_in
-from patcher.analysis.syntax import decorators, for_type_checkers
-
-FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
-
-
-@dataclass(slots=True, eq=False)
-class FunctionHeader:
-    """What stands above a function's body. `first` is the line of its first decorator, `last` that of its end."""
-
-    name: str
-    first: int
-    last: int
-    signature: Signature
-    """`self` included."""
-    annotations: dict[str, Expression]
-    """Of the parameters that have one."""
-    decorators: tuple[Expression, ...]
-    returns: Expression | None
-    is_async: bool
-
-    @property
-    def marks(self) -> frozenset[str]:
-        """The last words of the decorators, called or not: `property`, `setter` of `@x.setter`."""
-        return frozenset(last_name(dotted_or_called(mark)) for mark in self.decorators)
-
-
-@dataclass(slots=True, eq=False)
-class ClassHeader:
-    """What stands above a class's body. What is in the body is read once it is asked for."""
-
-    name: str
-    first: int
-    last: int
-    bases: tuple[Expression, ...]
-    keywords: tuple[tuple[str, Expression], ...]
-    decorators: tuple[Expression, ...]
-
-
-Header: TypeAlias = FunctionHeader | ClassHeader
-
-
-def first_line(node: ast.ClassDef | FunctionNode) -> int:
-    """The line on which a definition begins, its decorators included."""
-    return node.decorator_list[0].lineno if node.decorator_list else node.lineno
-
-
-def class_header(node: ast.ClassDef) -> ClassHeader:
-    return ClassHeader(
-        node.name,
-        first_line(node),
-        node.end_lineno or node.lineno,
-        tuple(expression(base) for base in node.bases),
-        tuple((word.arg or "", expression(word.value)) for word in node.keywords),
-        tuple(expression(mark) for mark in node.decorator_list),
-    )
-
-
-def function_header(node: FunctionNode) -> FunctionHeader:
-    every = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
-    return FunctionHeader(
-        node.name,
-        first_line(node),
-        node.end_lineno or node.lineno,
-        signature_in(node.args),
-        {one.arg: expression(one.annotation) for one in every if one.annotation is not None},
-        tuple(expression(mark) for mark in node.decorator_list),
-        maybe(node.returns),
-        isinstance(node, ast.AsyncFunctionDef),
-    )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Imported:
-    """`import module` (name is None) or `from module import name`; `module` is as written, dots in front included."""
-
-    module: str
-    name: str | None
-
-
-def imports(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, Imported]]:
-    """What an import statement binds, by the local name; "*" for all names of a module."""
-    for alias in node.names:
-        if isinstance(node, ast.ImportFrom):
-            yield alias.asname or alias.name, Imported("." * node.level + (node.module or ""), alias.name)
-        else:
-            module = alias.name if alias.asname else alias.name.partition(".")[0]
-            yield alias.asname or module, Imported(module, None)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Assigned:
-    value: Expression | None
-    annotation: Expression | None = None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Binding:
-    """One way in which a name gets its value; `certain` unless it is inside `if`, `try`, a loop or the like."""
-
-    made_by: Header | Imported | Assigned
-    certain: bool
+from patcher.analysis.bindings import Binding, assigned, class_header, function_header, imports
+from patcher.analysis.expressions import Expression, expression, maybe
+from patcher.analysis.standing import Place, standing
+from patcher.analysis.syntax import decorators
 
 
 @dataclass(slots=True)
@@ -134,129 +34,69 @@ class Scope:
 
 
 def read_scope(body: Iterable[ast.stmt], *, annotations_bind: bool = False) -> Scope:
-    """Collect what `body` binds when it runs; code for type checkers alone is left out.
+    """Collect what `body` binds when it runs, and apart from it what is bound for type checkers alone.
 
     In a class, a bare annotation declares a field (`annotations_bind`); in a module it binds nothing.
     """
     scope = Scope()
-    _walk(body, scope, True, annotations_bind)
-    return scope
-
-
-def _walk(body: Iterable[ast.stmt], scope: Scope, certain: bool, annotations: bool) -> None:
-    for node in body:
+    for node, at in standing(body):
+        names = scope.for_checkers if at.for_checkers else scope.names
         match node:
             case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
                 if "overload" not in decorators(node):
                     header = class_header(node) if isinstance(node, ast.ClassDef) else function_header(node)
-                    _bind(scope, name, header, certain)
+                    _bind(names, name, Binding(header, at.conditions, at.certain))
             case ast.Import() | ast.ImportFrom():
-                for name, imported in imports(node):
-                    if name == "*":
-                        scope.stars.append(imported.module)
-                    else:
-                        _bind(scope, name, imported, certain)
+                for one in imports(node):
+                    if one.name != "*":
+                        _bind(names, one.local, Binding(one, at.conditions, at.certain))
+                    elif not at.for_checkers:
+                        scope.stars.append(one.module)
             case ast.Assign(targets=targets, value=value):
-                made = expression(value)
                 for target in targets:
-                    _assign(scope, target, made, None, certain)
+                    _assign(names, target, value, at)
             case ast.AnnAssign(target=target, value=value, annotation=annotation):
-                if value is not None or annotations:
-                    _assign(scope, target, maybe(value), expression(annotation), certain)
+                if value is not None or annotations_bind or at.for_checkers:
+                    _assign(names, target, value, at, expression(annotation))
             # `__all__ += [...]` gives the name a value that is computed.
-            case ast.AugAssign(target=target):
-                _assign(scope, target, None, None, False)
+            case ast.AugAssign(target=target) | ast.For(target=target):
+                _assign(names, target, None, at._replace(certain=False))
+            case ast.With(items=items):
+                for item in items:
+                    _assign(names, item.optional_vars, None, at)
             case ast.Delete(targets=targets):
                 for target in targets:
                     # `del name` at the top level takes the name out; `del` under a condition may not have run.
-                    if certain and isinstance(target, ast.Name):
-                        scope.names.pop(target.id, None)
-            case ast.If(test=test, body=inner, orelse=orelse):
-                checked = for_type_checkers(test)
-                # A lazy package shows its names to type checkers and puts a lazy module in its own place otherwise:
-                #     if TYPE_CHECKING:
-                #         from .models import Llama
-                #     else:
-                #         sys.modules[__name__] = _LazyModule(...)
-                # What type checkers are shown is what the lazy module serves.
-                if checked is True and replaces_module(orelse):
-                    _walk(inner, scope, certain, annotations)
-                elif checked is True:
-                    # Names for type checkers alone are not there at run time, but annotations speak of them.
-                    hidden = Scope(scope.for_checkers)
-                    _walk(inner, hidden, certain, True)
-                else:
-                    _walk(inner, scope, certain and checked is False, annotations)
-                if checked is not False:
-                    _walk(orelse, scope, certain and checked is True, annotations)
-            case ast.Try():
-                # With a handler the body may break off anywhere: `try: from b import x / except ImportError: x = None`.
-                for part in (node.body, node.orelse):
-                    _walk(part, scope, certain and not node.handlers, annotations)
-                for handler in node.handlers:
-                    _walk(handler.body, scope, False, annotations)
-                _walk(node.finalbody, scope, certain, annotations)
-            case ast.With(items=items, body=inner) | ast.AsyncWith(items=items, body=inner):
-                for item in items:
-                    if item.optional_vars is not None:
-                        _assign(scope, item.optional_vars, None, None, certain)
-                _walk(inner, scope, certain, annotations)
-            case ast.For(target=target, body=inner, orelse=orelse):
-                _assign(scope, target, None, None, False)
-                _walk([*inner, *orelse], scope, False, annotations)
-            case ast.While(body=inner, orelse=orelse):
-                _walk([*inner, *orelse], scope, False, annotations)
-            case ast.Match(cases=cases):
-                for case in cases:
-                    _walk(case.body, scope, False, annotations)
-            case ast.stmt() if type(node).__name__ in ("TypeAlias", "TryStar"):
-                _newer(node, scope, certain, annotations)
+                    if at.certain and isinstance(target, ast.Name):
+                        names.pop(target.id, None)
+            # `type X = int` came with Python 3.12.
+            case ast.stmt() if type(node).__name__ == "TypeAlias":
+                _assign(names, getattr(node, "name", None), getattr(node, "value", None), at)
             case _:
                 pass
-
-
-def replaces_module(body: Iterable[ast.stmt]) -> bool:
-    """Whether the module puts another in its own place, which serves what type checkers are shown."""
-    for node in body:
-        match node:
-            case ast.Assign(
-                targets=[ast.Subscript(value=ast.Attribute(attr="modules"), slice=ast.Name(id="__name__"))]
-            ):
-                return True
-            case _:
-                pass
-    return False
-
-
-def _newer(node: ast.stmt, scope: Scope, certain: bool, annotations: bool) -> None:
-    """Statements that the oldest supported Python has no class for."""
-    # `type X = int` (Python 3.12) binds X; `except*` (3.11) has the bodies of a `try`.
-    if isinstance(name := getattr(node, "name", None), ast.Name):
-        _bind(scope, name.id, Assigned(maybe(getattr(node, "value", None))), certain)
-    for part in ("body", "orelse", "finalbody"):
-        _walk(getattr(node, part, []), scope, False, annotations)
-
-
-def _bind(scope: Scope, name: str, made_by: Header | Imported | Assigned, certain: bool) -> None:
-    scope.names.setdefault(name, []).append(Binding(made_by, certain))
+    return scope
 
 
 def _assign(
-    scope: Scope, target: ast.expr, value: Expression | None, annotation: Expression | None, certain: bool
+    names: dict[str, list[Binding]],
+    target: ast.expr | None,
+    value: ast.expr | None,
+    at: Place,
+    annotation: Expression | None = None,
 ) -> None:
-    match target:
-        case ast.Name(id=name):
-            _bind(scope, name, Assigned(value, annotation), certain)
-        # `Class.name = value` after the class: kept under "Class.name".
-        case ast.Attribute(value=ast.Name(id=owner), attr=name):
-            _bind(scope, f"{owner}.{name}", Assigned(value, annotation), certain)
-        case ast.Tuple(elts=parts) | ast.List(elts=parts):
-            for part in parts:
-                _assign(scope, part, None, None, certain)
-        case ast.Starred(value=inner):
-            _assign(scope, inner, None, None, certain)
-        case _:
-            pass
+    for one, given in assigned(target, value):
+        match one:
+            case ast.Name(id=name):
+                _bind(names, name, Binding(maybe(given), at.conditions, at.certain, annotation))
+            # `Class.name = value` after the class: kept under "Class.name".
+            case ast.Attribute(value=ast.Name(id=owner), attr=name):
+                _bind(names, f"{owner}.{name}", Binding(maybe(given), at.conditions, at.certain, annotation))
+            case _:
+                pass
+
+
+def _bind(names: dict[str, list[Binding]], name: str, binding: Binding) -> None:
+    names.setdefault(name, []).append(binding)
 
 
 @dataclass(frozen=True, slots=True)

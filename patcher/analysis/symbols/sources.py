@@ -9,6 +9,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from patcher.analysis.answers import Answers
+from patcher.analysis.bindings import absolute_module
 from patcher.analysis.kept_readings import KeptReadings
 from patcher.analysis.symbols.computed_names import may_compute, may_compute_names, may_put_submodules, puts_submodules
 from patcher.analysis.symbols.definition import Module, Unknown
@@ -117,12 +118,8 @@ class Modules:
 
     def absolute(self, module: Module, written: str) -> str:
         """The dotted name that an import in `module` means by `written`, which may begin with dots."""
-        level = len(written) - len(written.lstrip("."))
-        if level == 0:
-            return written
-        parts = module.name.split(".")
-        parts = parts[: len(parts) - level + (module.folder is not None)]
-        return ".".join([*parts, *filter(None, [written[level:]])])
+        package = module.name if module.folder is not None else module.name.rpartition(".")[0]
+        return absolute_module(package, written)
 
     def inside(self, dotted: str) -> bool:
         """Whether a dotted name belongs to this package."""

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from patcher.analysis.bindings import FunctionHeader
 from patcher.analysis.expressions import Expression, expression
 from patcher.analysis.findings import Broken, Fine, Problem, Undecided, Unrelated, Verdict
 from patcher.analysis.meaning import Program
 from patcher.analysis.symbols import Class, Function, Module, Symbols
 from patcher.analysis.symbols.classes import declared_fields, linearise, methods
 from patcher.analysis.symbols.module_summary import ModuleSummary
-from patcher.analysis.symbols.scope import FunctionHeader
 from patcher.analysis.syntax import below
 from patcher.analysis.uses import EngineFlag, Use
 from patcher.i18n import Phrase, phrase
