@@ -31,7 +31,8 @@ class Imported:
     @property
     def needed(self) -> str:
         """What must be there for the import to succeed: `a.b` for `import a.b`, `from a.b import *`."""
-        return self.module if self.name in (None, "*") else f"{self.module}.{self.name}"
+        separator = "" if self.module.endswith(".") else "."
+        return self.module if self.name in (None, "*") else f"{self.module}{separator}{self.name}"
 
 
 def imports(node: ast.Import | ast.ImportFrom, package: str | None = None) -> Iterator[Imported]:

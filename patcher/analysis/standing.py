@@ -25,6 +25,11 @@ class Place(NamedTuple):
     test: ast.expr | None = None
     """That of the last `When` among the conditions."""
 
+    @property
+    def raised(self) -> bool:
+        """It runs only if something else raises."""
+        return any(isinstance(one, WhenRaised) for one in self.conditions)
+
     def under(self, test: ast.expr, condition: When, *, certain: bool) -> Place:
         """The same under one more test."""
         conditions = (*self.conditions, condition)[:MOST_CONDITIONS]

@@ -1,4 +1,4 @@
-"""Small functions of a tree as plain values, for who asks what a call of one returns.
+"""Small functions as plain values, for who asks what a call of one returns.
 
 def at_least(wanted):
     try:
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 from patcher.analysis.bindings import Imported, imports
-from patcher.analysis.expressions import Expression, expression
+from patcher.analysis.expressions import Expression, expression, maybe
 from patcher.analysis.syntax import caught, last_name
 
 _LINES = 60
@@ -34,6 +34,7 @@ class Unfollowed(NamedTuple):
     """`a, b = f()`: the names have values that are not followed."""
 
     names: tuple[str, ...]
+    value: Expression
 
 
 class Raise(NamedTuple):
@@ -69,7 +70,7 @@ Step: TypeAlias = Return | Assign | Unfollowed | Imported | Raise | If | Try | W
 Steps: TypeAlias = "tuple[Step, ...]"
 
 
-def steps_of(node: ast.FunctionDef | ast.AsyncFunctionDef, package: str) -> Steps | None:
+def steps_of_small(node: ast.FunctionDef | ast.AsyncFunctionDef, package: str) -> Steps | None:
     """The steps of a function; None for one that is not followed. `package` is where relative imports start."""
     length = (node.end_lineno or node.lineno) - node.lineno
     if length > _LINES or isinstance(node, ast.AsyncFunctionDef) or node.args.vararg or node.args.kwarg:
@@ -77,7 +78,12 @@ def steps_of(node: ast.FunctionDef | ast.AsyncFunctionDef, package: str) -> Step
     return _steps(node.body, package)
 
 
-def _steps(body: Sequence[ast.stmt], package: str) -> Steps:
+def steps_of(node: ast.FunctionDef) -> Steps:
+    """The steps of a function of any length, with its imports as written."""
+    return _steps(node.body, None)
+
+
+def _steps(body: Sequence[ast.stmt], package: str | None) -> Steps:
     found: list[Step] = []
     for node in body:
         found += _read(node, package)
@@ -87,22 +93,19 @@ def _steps(body: Sequence[ast.stmt], package: str) -> Steps:
     return tuple(found)
 
 
-def _read(node: ast.stmt, package: str) -> Sequence[Step]:
+def _read(node: ast.stmt, package: str | None) -> Sequence[Step]:
     match node:
         case ast.Return(value=value):
-            return [Return(None if value is None else expression(value))]
+            return [Return(maybe(value))]
         case (
             ast.Assign(targets=[ast.Name(id=name)], value=value)
             | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
         ):
             return [Assign(name, expression(value))]
-        case ast.Assign(targets=targets):
-            stored = (part for target in targets for part in ast.walk(target))
-            return [
-                Unfollowed(
-                    tuple(part.id for part in stored if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store))
-                )
-            ]
+        case ast.Assign(targets=targets, value=value):
+            every = (part for target in targets for part in ast.walk(target))
+            stored = (part.id for part in every if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store))
+            return [Unfollowed(tuple(stored), expression(value))]
         case ast.Import() | ast.ImportFrom():
             return list(imports(node, package))
         case ast.Raise(exc=exception):

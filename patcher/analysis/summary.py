@@ -13,7 +13,7 @@ from typing import cast
 from patcher.analysis.bindings import Binding, Imported, assigned, imports
 from patcher.analysis.expressions import Compare, Expression, expression, maybe
 from patcher.analysis.standing import Place, standing
-from patcher.analysis.steps import Steps, steps_of
+from patcher.analysis.steps import Steps, steps_of_small
 from patcher.analysis.syntax import may_be_of_versions, may_name, module_name, parts, strings, written
 from patcher.analysis.uses import Condition, When
 
@@ -193,7 +193,7 @@ class _Summarizer:
 
     def _raise(self, node: ast.Raise, at: Place) -> None:
         # In a handler the lines of the `try` are what fails.
-        if not at.caught and all(isinstance(one, When) for one in at.conditions):
+        if not at.caught and not at.raised:
             raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
             exception = written(raised) if raised is not None else ""
             test = "" if at.test is None else ast.unparse(at.test)
@@ -224,7 +224,7 @@ class _Summarizer:
             tuple(written(mark.func if isinstance(mark, ast.Call) else mark) for mark in node.decorator_list),
             owner,
             conditions=conditions,
-            steps=steps_of(node, self.summary.package),
+            steps=steps_of_small(node, self.summary.package),
         )
         if name in self.summary.bodies and conditions:
             # Two definitions under different conditions: what both mention counts.

@@ -138,7 +138,7 @@ def _read_attributes(
                 case _:
                     pass
     # `__slots__ = ("a", "b")` declares attributes that no method need set.
-    if (slots := literal_table(owner.body, "__slots__")) is not None:
+    if (slots := literal_table(owner, "__slots__")) is not None:
         for name in slots.entries:
             if name not in found:
                 note(name, None, None, None)

@@ -10,15 +10,17 @@ The function is followed path by path for one name and is never run:
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from patcher.analysis.bindings import FunctionHeader, FunctionNode, Imported, imports
+from patcher.analysis import expressions as ex
+from patcher.analysis.bindings import FunctionHeader, Imported
+from patcher.analysis.expressions import Expression
+from patcher.analysis.steps import Assign, If, Raise, Return, Steps, Stop, Try, Unfollowed, With, steps_of
 from patcher.analysis.symbols.definition import Absent, Module, Resolution, Unknown, Variable, reexported
 from patcher.analysis.symbols.lookup import Lookup
-from patcher.analysis.symbols.scope import Table, module_table, table_of
+from patcher.analysis.symbols.scope import Table, literal_table, table_of
 
 TableOf: TypeAlias = Callable[[str], "Table | None"]
 
@@ -41,107 +43,91 @@ class _GetattrWalk:
     """Local names: an import, or whether the value is known to be there (None: not known)."""
 
 
-def _follow(node: FunctionNode, name: str, table: TableOf) -> _GetattrWalk:
-    """Follow `__getattr__` for one `name`."""
-    arguments = [*node.args.posonlyargs, *node.args.args]
-    walk = _GetattrWalk(arguments[0].arg if arguments else "", name, table)
-    # A path that runs off the end returns None: the name is there.
-    if not _ends(node.body, walk):
-        walk.returns = True
-    return walk
-
-
-def _ends(body: Iterable[ast.stmt], walk: _GetattrWalk) -> bool:
-    """Run through `body`; True if no path goes on behind it."""
-    for node in body:
-        match node:
-            case ast.Return(value=value):
+def _ends(steps: Steps, walk: _GetattrWalk) -> bool:
+    """Run through the steps; True if no path goes on behind them."""
+    for step in steps:
+        match step:
+            case Return(value=value):
                 walk.returns = True
                 _note_import(value, walk)
                 return True
-            case ast.Raise():
+            case Raise():
                 walk.refuses = True
                 return True
-            case ast.If(test=test, body=inner, orelse=orelse):
+            # A loop or the like is not followed: it may do either.
+            case Stop():
+                walk.returns = walk.refuses = True
+                return True
+            case If(test=test, body=body, orelse=orelse):
                 # A test that can be decided for this name closes one branch; otherwise both are followed.
                 holds = _holds(test, walk)
-                through = [
-                    _ends(part, walk) for part, when in ((inner, True), (orelse, False)) if holds in (when, None)
-                ]
+                through = [_ends(part, walk) for part, when in ((body, True), (orelse, False)) if holds in (when, None)]
                 if all(through):
                     return True
-            case ast.ImportFrom():
-                walk.local |= {one.local: one for one in imports(node)}
-            case (
-                ast.Assign(targets=[ast.Name(id=target)], value=value)
-                | ast.AnnAssign(target=ast.Name(id=target), value=ast.expr() as value)
-            ):
-                walk.local[target] = _looked_up(value, walk)
-            case ast.Assign(value=value):
+            case Imported(local=local):
+                walk.local[local] = step
+            case Assign(name=name, value=value):
+                walk.local[name] = _looked_up(value, walk)
+            case Unfollowed(value=value):
                 _looked_up(value, walk)
-            case ast.Try(body=inner, orelse=orelse, handlers=handlers):
-                ended = _ends([*inner, *orelse], walk)
-                others = [_ends(handler.body, walk) for handler in handlers]
+            case Try(body=body, orelse=orelse, handlers=handlers):
+                ended = _ends((*body, *orelse), walk)
+                others = [_ends(inner, walk) for _, inner in handlers]
                 if ended and all(others):
                     return True
-            case ast.With(body=inner):
-                if _ends(inner, walk):
+            case With(body=body):
+                if _ends(body, walk):
                     return True
-            case ast.For(body=inner) | ast.While(body=inner):
-                _ends(inner, walk)
-            case _:
-                pass
     return False
 
 
-def _holds(test: ast.expr, walk: _GetattrWalk) -> bool | None:
+def _holds(test: Expression, walk: _GetattrWalk) -> bool | None:
     match test:
-        case ast.Compare(left=left, ops=[ast.In() | ast.NotIn() as operator], comparators=[container]):
+        case ex.Compare(left=left, operators=("in" | "not in" as operator,), rights=(container,)):
             if not _is_parameter(left, walk) or (found := _container(container, walk)) is None:
                 return None
             # `if name in _TABLE:` — the row says where the name comes from.
             if walk.name in found.entries:
                 walk.rows += [row] if (row := found.entries[walk.name]) else []
-                return isinstance(operator, ast.In)
-            return isinstance(operator, ast.NotIn) if found.complete else None
-        case ast.Compare(left=left, ops=[ast.Eq() | ast.NotEq() as operator], comparators=[ast.Constant(value=value)]):
-            return (walk.name == value) is isinstance(operator, ast.Eq) if _is_parameter(left, walk) else None
-        case ast.Compare(
-            left=ast.Name(id=local), ops=[ast.Is() | ast.IsNot() as operator], comparators=[ast.Constant(value=None)]
+                return operator == "in"
+            return operator == "not in" if found.complete else None
+        case ex.Compare(left=left, operators=("==" | "!=" as operator,), rights=(ex.Constant(value=value),)):
+            return (walk.name == value) is (operator == "==") if _is_parameter(left, walk) else None
+        case ex.Compare(
+            left=ex.Name(id=local), operators=("is" | "is not" as operator,), rights=(ex.Constant(value=None),)
         ):
             # `if target is None:` after `target = _TABLE.get(name)`
             known = walk.local.get(local)
-            return known is isinstance(operator, ast.IsNot) if isinstance(known, bool) else None
-        case ast.NamedExpr(target=ast.Name(id=local), value=value):
-            known = walk.local[local] = _looked_up(value, walk)
-            return known if isinstance(known, bool) else None
-        case ast.Name(id=local):
+            return known is (operator == "is not") if isinstance(known, bool) else None
+        case ex.Name(id=local):
             known = walk.local.get(local)
             return known if isinstance(known, bool) else None
-        case ast.UnaryOp(op=ast.Not(), operand=operand):
-            return None if (inner := _holds(operand, walk)) is None else not inner
-        case ast.BoolOp(op=operator, values=values):
+        case ex.Not(of=inner):
+            return None if (answer := _holds(inner, walk)) is None else not answer
+        case ex.BoolOp(every=every, values=values):
             answers = [_holds(value, walk) for value in values]
-            decisive = isinstance(operator, ast.Or)
+            decisive = not every
             return decisive if decisive in answers else None if None in answers else not decisive
-        case ast.Call(
-            func=ast.Attribute(value=owner, attr="startswith" | "endswith" as how), args=[ast.Constant(value=part)]
+        case ex.Call(
+            of=ex.Attribute(of=owner, name="startswith" | "endswith" as how),
+            positional=(ex.Constant(value=str() as part),),
         ):
-            if not _is_parameter(owner, walk) or not isinstance(part, str):
+            if not _is_parameter(owner, walk):
                 return None
             return walk.name.startswith(part) if how == "startswith" else walk.name.endswith(part)
+        # `if target := _TABLE.get(name):`
         case _:
-            return None
+            return _looked_up(test, walk)
 
 
-def _looked_up(value: ast.expr, walk: _GetattrWalk) -> bool | None:
+def _looked_up(value: Expression, walk: _GetattrWalk) -> bool | None:
     """Whether `TABLE.get(name)` or `TABLE[name]` finds something; None for any other expression."""
     match value:
-        case ast.Call(func=ast.Attribute(value=owner, attr="get" | "pop"), args=[key, *default]):
+        case ex.Call(of=ex.Attribute(of=owner, name="get" | "pop"), positional=(key, *default)):
             found = _container(owner, walk) if _is_parameter(key, walk) and not default else None
-        case ast.Subscript(value=owner, slice=key):
+        case ex.Subscript(of=owner, key=key):
             found = _container(owner, walk) if _is_parameter(key, walk) else None
-        case ast.Call(func=ast.Attribute(value=inner, attr="split" | "rsplit" | "partition" | "rpartition")):
+        case ex.Call(of=ex.Attribute(of=inner, name="split" | "rsplit" | "partition" | "rpartition")):
             return _looked_up(inner, walk)
         case _:
             return None
@@ -153,29 +139,29 @@ def _looked_up(value: ast.expr, walk: _GetattrWalk) -> bool | None:
     return False if found.complete else None
 
 
-def _container(node: ast.expr, walk: _GetattrWalk) -> Table | None:
-    match node:
-        case ast.Name(id=name):
+def _container(of: Expression, walk: _GetattrWalk) -> Table | None:
+    match of:
+        case ex.Name(id=name):
             return walk.table(name)
         # `if name in globals():` — a name that is bound would not have come to `__getattr__`.
-        case ast.Call(func=ast.Name(id="globals")):
+        case ex.Call(of=ex.Name(id="globals")):
             return Table({}, True)
-        case ast.Call(func=ast.Attribute(value=inner, attr="keys")):
+        case ex.Call(of=ex.Attribute(of=inner, name="keys")):
             return _container(inner, walk)
-        case ast.List() | ast.Tuple() | ast.Set() | ast.Dict():
-            return table_of(node)
+        case ex.Elements() | ex.Table():
+            return table_of(of)
         case _:
             return None
 
 
-def _note_import(value: ast.expr | None, walk: _GetattrWalk) -> None:
+def _note_import(value: Expression | None, walk: _GetattrWalk) -> None:
     match value:
-        case ast.Name(id=local) if isinstance(found := walk.local.get(local), Imported):
+        case ex.Name(id=local) if isinstance(found := walk.local.get(local), Imported):
             walk.imports.append(found)
         # `from . import models` and `return getattr(models, name)`
-        case ast.Call(func=ast.Name(id="getattr"), args=[ast.Name(id=local), key, *_]) if _is_parameter(key, walk):
+        case ex.Call(of=ex.Name(id="getattr"), positional=(ex.Name(id=local), key, *_)) if _is_parameter(key, walk):
             _note_attribute(local, walk.name, walk)
-        case ast.Attribute(value=ast.Name(id=local), attr=attribute):
+        case ex.Attribute(of=ex.Name(id=local), name=attribute):
             _note_attribute(local, attribute, walk)
         case _:
             pass
@@ -183,18 +169,19 @@ def _note_import(value: ast.expr | None, walk: _GetattrWalk) -> None:
 
 def _note_attribute(local: str, attribute: str, walk: _GetattrWalk) -> None:
     if isinstance(found := walk.local.get(local), Imported):
-        separator = "" if found.module.endswith(".") else "."
-        walk.imports.append(Imported(attribute, f"{found.module}{separator}{found.name}", attribute, found.line))
+        walk.imports.append(Imported(attribute, found.dotted, attribute, found.line))
 
 
-def _is_parameter(node: ast.expr, walk: _GetattrWalk) -> bool:
-    return isinstance(node, ast.Name) and node.id == walk.parameter
+def _is_parameter(of: Expression, walk: _GetattrWalk) -> bool:
+    return isinstance(of, ex.Name) and of.id == walk.parameter
 
 
 def module_getattr_member(symbols: Lookup, module: Module, header: FunctionHeader, name: str) -> Resolution:
     """The attribute `name` as the module's `__getattr__` serves it, followed to its definition."""
-    node = symbols.modules.holding(module.name).syntax(header)
-    outcome = _follow(node, name, lambda table: _table(symbols, module, table))
+    outcome = _GetattrWalk(header.signature.first, name, lambda table: _table(symbols, module, table))
+    # A path that runs off the end returns None: the name is there.
+    if not _ends(symbols.modules.holding(module.name).asked_of(header, steps_of), outcome):
+        outcome.returns = True
     if not outcome.returns:
         return Resolution(Absent(module.name, name))
     for imported in outcome.imports:
@@ -235,7 +222,7 @@ def _table(symbols: Lookup, module: Module, name: str) -> Table | None:
     summary = symbols.modules.summary(module)
     if isinstance(summary, Unknown):
         return None
-    if (found := summary.asked(module_table, name)) is not None:
+    if (found := summary.asked(literal_table, name)) is not None:
         return found
     for binding in summary.scope.bindings(name):
         if isinstance(binding.value, Imported) and binding.value.name:

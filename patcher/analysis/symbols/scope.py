@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from patcher.analysis import expressions as ex
 from patcher.analysis.bindings import Binding, assigned, class_header, function_header, imports
 from patcher.analysis.expressions import Expression, expression, maybe
 from patcher.analysis.standing import Place, standing
@@ -108,89 +109,67 @@ class Table:
     """False if parts of it are computed, so that more may be in it."""
 
 
-def literal_table(body: Iterable[ast.stmt], name: str) -> Table | None:
-    """Put together what a module's statements say about the container `name`; None if they never assign it."""
+def literal_table(owner: ast.Module | ast.ClassDef, name: str) -> Table | None:
+    """Put together what the statements of a module or class say about the container `name`; None if they never assign
+    it."""
     entries: dict[str, str | None] = {}
     complete, seen = True, False
-    for node in _flat(body):
+    for node, at in standing(owner.body):
         match node:
-            case ast.Assign(targets=targets, value=value) if any(_is(target, name) for target in targets):
-                part = table_of(value)
-                entries, complete, seen = dict(part.entries), part.complete, True
-            case ast.AnnAssign(target=target, value=ast.expr() as value) if _is(target, name):
-                part = table_of(value)
-                entries, complete, seen = dict(part.entries), part.complete, True
-            case ast.AugAssign(target=target, value=value) if _is(target, name):
-                part = table_of(value)
-                entries |= part.entries
-                complete, seen = complete and part.complete, True
-            case ast.Expr(
-                value=ast.Call(
-                    func=ast.Attribute(value=owner, attr="extend" | "update" | "append" | "add"), args=[value]
-                )
-            ) if _is(owner, name):
-                # `__all__.append("name")`
-                part = table_of(value if not _is_string(value) else ast.List(elts=[value], ctx=ast.Load()))
-                entries |= part.entries
-                complete = complete and part.complete
-            case _:
+            case ast.Assign(targets=targets, value=given):
                 pass
+            case ast.AnnAssign(target=target, value=ast.expr() as given) | ast.AugAssign(target=target, value=given):
+                targets = [target]
+            # `__all__.append("name")`
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=target, attr="append" | "add"), args=[given])):
+                targets, given = [target], ast.List([given])
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=target, attr="extend" | "update"), args=[given])):
+                targets = [target]
+            case _:
+                continue
+        # A table may be filled in a branch or a loop. Each branch counts, as it may have run; a handler seldom does.
+        if any(isinstance(one, ast.Name) and one.id == name for one in targets) and not at.raised:
+            anew = isinstance(node, ast.Assign | ast.AnnAssign)
+            part = table_of(expression(given))
+            entries = part.entries if anew else entries | part.entries
+            complete = part.complete and (anew or complete)
+            seen = seen or not isinstance(node, ast.Expr)
     return Table(entries, complete) if seen else None
 
 
-def module_table(tree: ast.Module, name: str) -> Table | None:
-    """The same of a whole module."""
-    return literal_table(tree.body, name)
-
-
-def table_of(value: ast.expr) -> Table:
+def table_of(value: Expression) -> Table:
     """Read a literal list, tuple, set, dict, or a sum or union of such."""
     match value:
-        case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Set(elts=parts):
-            strings = {part.value: None for part in parts if isinstance(part, ast.Constant) and _is_string(part)}
-            return Table({str(key): None for key in strings}, len(strings) == len(parts))
-        case ast.Dict(keys=keys, values=values):
-            entries: dict[str, str | None] = {}
-            for key, item in zip(keys, values, strict=True):
-                if isinstance(key, ast.Constant) and isinstance(key.value, str):
-                    entries[key.value] = _target(item)
+        case ex.Elements(values=parts):
+            texts = [part.value for part in parts if isinstance(part, ex.Constant) and isinstance(part.value, str)]
+            return Table(dict.fromkeys(texts), len(texts) == len(parts))
+        case ex.Table(keys=keys, values=values):
+            entries = {
+                key.value: _target(item)
+                for key, item in zip(keys, values, strict=True)
+                if isinstance(key, ex.Constant) and isinstance(key.value, str)
+            }
             return Table(entries, len(entries) == len(keys))
         # `__all__ = [...] + other.__all__`: the literal part is read, and the table counts as incomplete.
-        case ast.BinOp(left=left, op=ast.Add() | ast.BitOr(), right=right):
+        case ex.BinOp(left=left, operator="+" | "|", right=right):
             first, second = table_of(left), table_of(right)
             return Table(first.entries | second.entries, first.complete and second.complete)
-        case ast.Call(func=ast.Name(id="list" | "tuple" | "set" | "frozenset" | "sorted" | "dict"), args=[inner]):
+        case ex.Call(of=ex.Name(id="list" | "tuple" | "set" | "frozenset" | "sorted" | "dict"), positional=(inner,)):
             return table_of(inner)
-        case ast.Call(func=ast.Name(id="list" | "tuple" | "set" | "frozenset" | "dict"), args=[], keywords=[]):
+        case ex.Call(
+            of=ex.Name(id="list" | "tuple" | "set" | "frozenset" | "dict"), positional=(), keywords=(), spread=()
+        ):
             return Table({}, True)
         case _:
             return Table({}, False)
 
 
-def _target(item: ast.expr) -> str | None:
+def _target(item: Expression) -> str | None:
     """The string that a table's row maps to; a pair `("module", "name")` is joined by a colon."""
     match item:
-        case ast.Constant(value=str() as text):
+        case ex.Constant(value=str() as text):
             return text
-        case ast.Tuple(elts=[ast.Constant(value=str() as module), ast.Constant(value=str() as name)]):
+        case ex.Elements(kind="tuple", values=(ex.Constant(value=str() as module), ex.Constant(value=str() as name))):
             return f"{module}:{name}"
         case _:
             return None
-
-
-def _flat(body: Iterable[ast.stmt]) -> Iterable[ast.stmt]:
-    for node in body:
-        yield node
-        # A table may be filled under `if`, `try`, `with` or in a loop. Both branches count, as either may have run.
-        if isinstance(node, ast.If | ast.Try | ast.For | ast.While):
-            yield from _flat([*node.body, *node.orelse])
-        elif isinstance(node, ast.With):
-            yield from _flat(node.body)
-
-
-def _is(node: ast.expr, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name
-
-
-def _is_string(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)

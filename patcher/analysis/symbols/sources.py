@@ -78,7 +78,7 @@ class Modules:
                 summary = ModuleSummary(text, *found)
             else:
                 tree = parse(text)
-                summary = ModuleSummary(text, read_scope(tree.body), literal_table(tree.body, "__all__"))
+                summary = ModuleSummary(text, read_scope(tree.body), literal_table(tree, "__all__"))
         except (OSError, UnreadableError) as error:
             return Unknown(f"{module.path} cannot be parsed: {error}")
         self._asked[key] = summary, len(summary.known) if found is not None else -1
