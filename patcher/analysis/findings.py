@@ -133,8 +133,10 @@ class Report:
     unresolved: tuple[Unresolved, ...]
     findings: tuple[Finding, ...]
     notes: tuple[Phrase | Phrases, ...] = ()
-    broken: tuple[Use, ...] = ()
+    broken: tuple[tuple[Use, Broken], ...] = ()
     """The uses that the findings are about, to be judged again on other releases."""
+    unrelated: tuple[Use, ...] = ()
+    """Of the uses from elsewhere those that are none of the packages here: what they are made of is not there."""
     unreadable: tuple[tuple[str, str], ...] = ()
     """Files that are no Python, or none that is looked into, and why: `it nests too deeply (line 3)`."""
 

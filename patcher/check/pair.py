@@ -102,8 +102,12 @@ def check_pair(
         if tell is not None:
             tell(number, len(files))
         judging.file(file)
+    unrelated = []
     for use in further:
-        judging.take(use, judging.verdict(use))
+        verdict = judging.verdict(use)
+        judging.take(use, verdict)
+        if isinstance(verdict, Unrelated):
+            unrelated.append(use)
     findings = (*judging.refused, *judging.findings, *judging.as_text)
     return Report(
         verl,
@@ -112,6 +116,7 @@ def check_pair(
         tuple(judging.unresolved),
         findings,
         broken=tuple(judging.broken),
+        unrelated=tuple(unrelated),
         unreadable=tuple(judging.unreadable),
     )
 
@@ -130,7 +135,7 @@ class _Judging:
         self.findings: list[Finding] = []
         self.as_text: list[Finding] = []
         """Versions compared as text."""
-        self.broken: list[Use] = []
+        self.broken: list[tuple[Use, Broken]] = []
         self.unreadable: list[tuple[str, str]] = []
 
     def file(self, file: str) -> None:
@@ -174,8 +179,8 @@ class _Judging:
                 return
             case Undecided(symbol=symbol, reason=reason):
                 self.unresolved.append(Unresolved(use.file, use.line, symbol, reason))
-            case Broken(problems=problems):
-                self.broken.append(use)
+            case Broken(problems=problems) as broken:
+                self.broken.append((use, broken))
                 self.findings += [self._finding(use, problem) for problem in problems]
             case _:
                 pass

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
+from pathlib import Path
 
 import pytest
 
-from patcher.check.history import Bisection
+from patcher.analysis.project import Project
+from patcher.analysis.symbols import Symbols
+from patcher.analysis.target import Target
+from patcher.check.history import Bisection, with_since
+from patcher.check.history import History as Past
+from patcher.check.pair import check_pair
+from patcher.check.targets import Against, Located, Released
+from tests.check.judging.conftest import write
 
 RELEASES = [str(number) for number in range(64)]
 
@@ -84,3 +92,31 @@ def test_findings_of_less_interest_cost_no_look_of_their_own() -> None:
     alone = History(shown)
     Bisection(RELEASES, frozenset({"break"}), alone.look, "64").run()
     assert history.looks == alone.looks
+
+
+@pytest.mark.parametrize(
+    ("method", "since"),
+    # 1.0 has no pkg.v1 at all, 2.0 has `old` alone: `new` was there in no release, `old` went with 3.0.
+    [("new", None), ("old", "3.0")],
+)
+def test_a_release_without_the_class_does_not_show_that_its_methods_worked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str, since: str | None
+) -> None:
+    releases = {
+        "1.0": {"__init__.py": ""},
+        "2.0": {"__init__.py": "", "v1.py": "class Engine:\n    def old(self): ...\n"},
+        "3.0": {"__init__.py": "", "v1.py": "class Engine: ...\n"},
+        "4.0": {"__init__.py": "", "v1.py": "class Engine: ...\n"},
+    }
+    for version, files in releases.items():
+        write(tmp_path / version / "vllm", files)
+    write(tmp_path / "verl", {"a.py": f"from vllm.v1 import Engine\n\nEngine().{method}()\n"})
+    monkeypatch.setattr("patcher.check.history.earlier_releases", lambda *_, **__: ["1.0", "2.0", "3.0"])
+    monkeypatch.setattr("patcher.check.history.cached_sources", lambda _, version: tmp_path / version)
+    package = tmp_path / "4.0/vllm"
+    target = Target({"vllm": "4.0"}, {"vllm": Symbols(package)}, {"vllm": "4.0"})
+    project = Project(tmp_path)
+    report = check_pair(project, target, verl="0.7.0")
+    located = Located(Against("vllm", Released("4.0")), "4.0", package)
+    dated = with_since(report, [located], Past(project, target, None, tmp_path))
+    assert [(one.symbol, one.since) for one in dated.findings] == [(f"vllm.v1.Engine.{method}", since)]
