@@ -27,7 +27,12 @@ class Signature:
     @property
     def first(self) -> str:
         """The name of the first parameter that can be passed by position; "" if there is none."""
-        return self.parameters[0].name if self.parameters and self.parameters[0].kind != "keyword" else ""
+        return next(iter(self.positional), "")
+
+    @property
+    def positional(self) -> tuple[str, ...]:
+        """The names of all that can be passed by position."""
+        return tuple(one.name for one in self.parameters if one.kind != "keyword")
 
     def bound(self) -> Signature:
         """The same without the first, which the instance or the class is passed for."""

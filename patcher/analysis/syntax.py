@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 _NO_PARTS = frozenset({"ctx", "op", "ops", "conversion", "kind", "type_comment", "id", "attr", "arg", "level"})
 _PARTS: dict[type[ast.AST], tuple[str, ...]] = {}
@@ -35,14 +35,16 @@ def below(node: ast.AST) -> list[ast.AST]:
     return found
 
 
-def statements_below(node: ast.AST) -> Iterator[ast.stmt]:
-    """All statements in the order of the source, those of functions and classes inside included. It looks into no
-    expression, which takes most of the time that it takes to walk through all nodes."""
+def statements_below(node: ast.AST, *, nested: bool = True) -> Iterator[ast.stmt]:
+    """All statements in the order of the source, those of functions and classes inside included if `nested`. It looks
+    into no expression, which takes most of the time that it takes to walk through all nodes."""
     waiting: list[ast.AST] = list(reversed(getattr(node, "body", ())))
     while waiting:
         one = waiting.pop()
         if isinstance(one, ast.stmt):
             yield one
+            if not nested and isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                continue
         inner: list[ast.AST] = []
         for part in ("body", "orelse", "handlers", "finalbody", "cases"):
             inner += getattr(one, part, ())
@@ -157,9 +159,9 @@ def own_nodes(function: ast.AST) -> list[ast.AST]:
     return found
 
 
-def bound_names(block: Iterable[ast.stmt]) -> Iterator[str]:
+def bound_names(tree: ast.Module) -> Iterator[str]:
     """The names that a module's body binds, once for each time."""
-    for node in block:
+    for node in statements_below(tree, nested=False):
         match node:
             case (
                 ast.FunctionDef(name=name, decorator_list=decorators)
@@ -175,10 +177,5 @@ def bound_names(block: Iterable[ast.stmt]) -> Iterator[str]:
                 yield from (target.id for target in targets if isinstance(target, ast.Name))
             case ast.AnnAssign(target=ast.Name(id=name)):
                 yield name
-            case ast.If() | ast.Try() | ast.With() | ast.For() | ast.While():
-                for part in ("body", "orelse", "finalbody"):
-                    yield from bound_names(getattr(node, part, ()))
-                for handler in getattr(node, "handlers", ()):
-                    yield from bound_names(handler.body)
             case _:
                 pass

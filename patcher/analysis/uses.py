@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from patcher.analysis.expressions import Expression
+from patcher.analysis.parameters import Signature
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,18 +184,8 @@ class MethodOf:
 
     owner: str
     name: str
-    shape: Parameters
-
-
-@dataclass(frozen=True, slots=True)
-class Parameters:
-    """The parameters of a function of the tree, `self` left out."""
-
-    positional: tuple[str, ...] = ()
-    keyword: tuple[str, ...] = ()
-    required: tuple[str, ...] = ()
-    any_positional: bool = False
-    any_keyword: bool = False
+    signature: Signature
+    """Without `self`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +250,6 @@ class FunctionFacts:
     """
 
     qualname: str
-    parameters: Parameters
     result: Value
     is_property: bool = False
     abstract: bool = False

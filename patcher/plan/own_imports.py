@@ -206,7 +206,7 @@ def bound(text: str) -> frozenset[str] | None:
     if tree is None:
         return None
     names = (node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
-    return frozenset(bound_names(tree.body)).union(names)
+    return frozenset(bound_names(tree)).union(names)
 
 
 def _tree(text: str) -> ast.Module | None:

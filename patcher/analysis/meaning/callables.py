@@ -326,7 +326,7 @@ def _with_forwarded(program: Program, function: Function, signature: Signature, 
         rest = [Parameter(one.name, "keyword", one.required) for one in rest[filled:] if one.kind != "positional"]
     else:
         rest = rest[filled:]
-        if any(one.kind != "keyword" for one in signature.parameters):
+        if signature.positional:
             rest = [Parameter(one.name, "keyword", one.required) for one in rest]
     more = [one for one in rest if one.name not in own]
     more += [Parameter(name, "keyword", required=False) for name in sorted(read - own - {one.name for one in more})]

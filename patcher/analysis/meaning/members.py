@@ -37,7 +37,6 @@ from patcher.analysis.meaning.meanings import (
     without_absent,
 )
 from patcher.analysis.symbols import Absent, Class, Definition, External, Function, Module, Unknown, Variable, full_name
-from patcher.analysis.symbols.bodies import statements
 from patcher.analysis.symbols.classes import body_of_class, external_has, is_open, methods, own_member, set_on_self
 from patcher.analysis.symbols.definition import is_property
 from patcher.analysis.symbols.text_index import Mention, TextIndex
@@ -344,7 +343,7 @@ def _delegate_expression(node: FunctionNode) -> Expression | None:
         return None
     key = arguments[1].arg
     asked: Expression | None = None
-    for statement in statements(node.body):
+    for statement in statements_below(node, nested=False):
         match statement:
             case ast.Return(
                 value=ast.Call(func=ast.Name(id="getattr"), args=[value, ast.Name(id=given)], keywords=[])

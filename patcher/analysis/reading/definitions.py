@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import deque
 
+from patcher.analysis.parameters import signature_in
 from patcher.analysis.reading.file_traversal import ClassDraft, Evaluators, Executors, Walk
 from patcher.analysis.reading.local_values import (
     NOTHING,
@@ -25,7 +26,6 @@ from patcher.analysis.uses import (
     MethodOf,
     Named,
     Opaque,
-    Parameters,
     Result,
     Subtype,
     Union,
@@ -131,25 +131,6 @@ def _instances(kinds: Value) -> Value | None:
     return Instance(kinds) if is_followed(kinds) and not isinstance(kinds, ContainerValue) else None
 
 
-def parameters_of(node: ast.FunctionDef | ast.AsyncFunctionDef, *, bound: bool) -> Parameters:
-    """`bound`: the first one is `self` or `cls`, and is left out."""
-    arguments = node.args
-    positional = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)]
-    required = positional[: len(positional) - len(arguments.defaults)]
-    keyword = [argument.arg for argument in arguments.kwonlyargs]
-    required += [name for name, default in zip(keyword, arguments.kw_defaults, strict=True) if default is None]
-    if bound and positional:
-        required = [name for name in required if name != positional[0]]
-        positional = positional[1:]
-    return Parameters(
-        tuple(positional),
-        tuple(keyword),
-        tuple(required),
-        any_positional=arguments.vararg is not None,
-        any_keyword=arguments.kwarg is not None,
-    )
-
-
 def parameter_values(walk: Walk, arguments: ast.arguments, first: Value | None = None) -> dict[str, Value]:
     """What each parameter stands for; `first`: what the first one is, whatever it is annotated with."""
     values: dict[str, Value] = {}
@@ -203,8 +184,9 @@ def _function(walk: Walk, node: Function) -> None:
     if walk.scope.kind == "class":
         class_draft = walk.classes[walk.scope.path]
         if any(is_followed(base) or base == OPAQUE for base in class_draft.bases):
-            shape = parameters_of(node, bound="staticmethod" not in marks)
-            walk.use(node.lineno, MethodOf(walk.scope.owner, node.name, shape))
+            signature = signature_in(node.args)
+            signature = signature if "staticmethod" in marks else signature.bound()
+            walk.use(node.lineno, MethodOf(walk.scope.owner, node.name, signature))
 
 
 def _later(walk: Walk, node: Function, key: str, marks: frozenset[str]) -> None:
@@ -235,7 +217,7 @@ def _later(walk: Walk, node: Function, key: str, marks: frozenset[str]) -> None:
         with walk.inside(scope, function, conditions):
             scope.names = parameter_values(walk, node.args, of)
             walk.run(node.body)
-            _note(walk, node, key, scope, method, bound=first is not None)
+            _note(walk, node, key, scope, method)
             while walk.later:
                 walk.later.popleft()()
         walk.silent, walk.later = before
@@ -249,7 +231,7 @@ def _later(walk: Walk, node: Function, key: str, marks: frozenset[str]) -> None:
         walk.later.append(visit)
 
 
-def _note(walk: Walk, node: Function, key: str, scope: Scope, method: bool, *, bound: bool) -> None:
+def _note(walk: Walk, node: Function, key: str, scope: Scope, method: bool) -> None:
     """Add the function to the facts, now that its body has been read."""
     result = annotated(walk, node.returns)
     if not is_followed(result):
@@ -262,7 +244,7 @@ def _note(walk: Walk, node: Function, key: str, scope: Scope, method: bool, *, b
     # `def build() -> Engine: return Engine()` gives no class that derives from it.
     elif isinstance(result, Instance) and scope.results and all(one == Result(result.of) for one in scope.results):
         result = Result(result.of)
-    facts = FunctionFacts(_plain(key), parameters_of(node, bound=bound), plain(result), *_marks(node))
+    facts = FunctionFacts(_plain(key), plain(result), *_marks(node))
     if not method:
         walk.functions[key] = facts
     elif scope.parent is not None:

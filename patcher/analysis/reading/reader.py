@@ -59,7 +59,7 @@ def read_syntax(tree: ast.Module, content: bytes, file: str, *, uses: bool = Tru
 
 
 def _visit(walk: Walk, tree: ast.Module, content: bytes) -> None:
-    counted = Counter(bound_names(tree.body))
+    counted = Counter(bound_names(tree))
     walk.again = frozenset(name for name, count in counted.items() if count > 1)
     # `from __future__ import annotations` puts annotations off, so that an import for them alone may fail unseen. The
     # statement must stand at the top: the first three statements allow for a docstring and another future import.

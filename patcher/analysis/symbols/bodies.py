@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from patcher.analysis.bindings import FunctionNode, Imported, imports
+from patcher.analysis.bindings import FunctionNode, Imported, assigned, imports
 from patcher.analysis.expressions import Expression, expression, maybe
-from patcher.analysis.syntax import below, own_nodes
+from patcher.analysis.syntax import below, own_nodes, statements_below
 
 
 @dataclass(slots=True, eq=False)
@@ -26,7 +26,7 @@ class FunctionBody:
 def read_body(function: FunctionNode) -> FunctionBody:
     """What a function's own statements do, without those of functions and classes inside it."""
     found = FunctionBody()
-    for node in statements(function.body):
+    for node in statements_below(function, nested=False):
         match node:
             case ast.ImportFrom() | ast.Import():
                 found.imports |= {one.local: one for one in imports(node)}
@@ -34,18 +34,17 @@ def read_body(function: FunctionNode) -> FunctionBody:
                 found.returned.append(expression(value))
                 found.runs.update(_own_calls(value))
             case ast.Assign(targets=targets, value=value):
-                given = expression(value)
                 for target in targets:
-                    _note(found, target, None, given)
+                    _note(found, target, value)
                 found.yields = found.yields or isinstance(value, ast.Yield | ast.YieldFrom)
                 found.runs.update(_own_calls(value))
             case ast.AnnAssign(target=target, annotation=annotation, value=value):
-                _note(found, target, expression(annotation), maybe(value))
+                _note(found, target, value, annotation)
             case ast.For(target=target) | ast.AsyncFor(target=target):
-                _note(found, target, None, None)
+                _note(found, target, None)
             case ast.With(items=items) | ast.AsyncWith(items=items):
                 for item in items:
-                    _note(found, item.optional_vars, None, expression(item.context_expr))
+                    _note(found, item.optional_vars, item.context_expr)
             case ast.Expr(value=ast.Yield() | ast.YieldFrom()):
                 found.yields = True
             case _:
@@ -54,16 +53,11 @@ def read_body(function: FunctionNode) -> FunctionBody:
 
 
 def _note(
-    found: FunctionBody, target: ast.expr | None, annotation: Expression | None, value: Expression | None
+    found: FunctionBody, target: ast.expr | None, value: ast.expr | None, annotation: ast.expr | None = None
 ) -> None:
-    match target:
-        case ast.Name(id=name):
-            found.values.setdefault(name, []).append((annotation, value))
-        case ast.Tuple(elts=parts) | ast.List(elts=parts):
-            for part in parts:
-                _note(found, part, None, None)
-        case _:
-            pass
+    for one, given in assigned(target, value):
+        if isinstance(one, ast.Name):
+            found.values.setdefault(one.id, []).append((maybe(annotation), maybe(given)))
 
 
 def _own_calls(value: ast.expr) -> Iterator[str]:
@@ -73,18 +67,6 @@ def _own_calls(value: ast.expr) -> Iterator[str]:
                 yield name
             case _:
                 pass
-
-
-def statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements of a function, without those of functions and classes inside it."""
-    for node in body:
-        yield node
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            continue
-        for part in ("body", "orelse", "finalbody"):
-            yield from statements(getattr(node, part, []))
-        for handler in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
-            yield from statements(handler.body)
 
 
 def returns_its_argument(node: FunctionNode) -> bool:

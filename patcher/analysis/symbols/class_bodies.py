@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from patcher.analysis.bindings import FunctionHeader, first_line
+from patcher.analysis.bindings import FunctionHeader, assigned, first_line
 from patcher.analysis.expressions import Expression, expression, maybe
 from patcher.analysis.symbols.computed_names import body_computes_names
 from patcher.analysis.symbols.scope import Scope, literal_table, read_scope
@@ -103,13 +104,12 @@ def _read_attributes(
                 case ast.Assign(targets=targets, value=value):
                     for target in targets:
                         computed = computed or _stores_into_dict(target, me)
-                        plain = isinstance(target, ast.Attribute)
-                        for name in _on(target, me):
+                        for name, given in _on(target, me, value):
                             # `self.config = config` has the type of the parameter.
-                            annotation = annotations.get(value.id) if isinstance(value, ast.Name) and plain else None
-                            note(name, value if plain else None, annotation, header)
+                            annotation = annotations.get(given.id) if isinstance(given, ast.Name) else None
+                            note(name, given, annotation, header)
                 case ast.AnnAssign(target=target, value=value, annotation=annotation):
-                    for name in _on(target, me):
+                    for name, _ in _on(target, me):
                         note(name, value, annotation, header)
                 # `self.__dict__.update(values)`, `vars(self).update(values)`
                 case ast.Expr(value=ast.Call(func=ast.Attribute(value=holder, attr="update"))) if _is_dict_of(
@@ -130,10 +130,10 @@ def _read_attributes(
                         computed = True
                 case ast.With(items=items) | ast.AsyncWith(items=items):
                     for item in items:
-                        for name in _on(item.optional_vars, me):
+                        for name, _ in _on(item.optional_vars, me):
                             note(name, None, None, header)
                 case ast.For(target=target):
-                    for name in _on(target, me):
+                    for name, _ in _on(target, me):
                         note(name, None, None, header)
                 case _:
                     pass
@@ -161,14 +161,14 @@ def _stores_into_dict(target: ast.expr, me: str) -> bool:
     return _is_dict_of(target.value if isinstance(target, ast.Subscript) else target, me)
 
 
-def _on(target: ast.expr | None, me: str) -> list[str]:
-    match target:
-        case ast.Attribute(value=ast.Name(id=owner), attr=name) if owner == me:
-            return [name]
-        case ast.Tuple(elts=parts) | ast.List(elts=parts):
-            return [name for part in parts for name in _on(part, me)]
-        case _:
-            return []
+def _on(target: ast.expr | None, me: str, value: ast.expr | None = None) -> Iterator[tuple[str, ast.expr | None]]:
+    """The attributes of the first parameter that are set, with their values."""
+    for one, given in assigned(target, value):
+        match one:
+            case ast.Attribute(value=ast.Name(id=owner), attr=name) if owner == me:
+                yield name, given
+            case _:
+                pass
 
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

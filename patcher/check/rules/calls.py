@@ -76,7 +76,7 @@ def _dropped(positional: tuple[str, ...], takers: list[Parameter], extra: int, b
     """The parameters that too many positional arguments were meant for; "" for one that cannot be known."""
     now = {one.name for one in takers}
     if before is not None:
-        old = [one.name for one in before.parameters if one.kind != "keyword"][: len(positional)]
+        old = before.positional[: len(positional)]
         gone = [name for name in old if name not in now]
         if len(gone) == extra:
             return gone
@@ -92,7 +92,7 @@ def _shifted(
     """The first positional argument that binds to another parameter than the one it was meant for."""
     now = [one.name for one in takers]
     if before is not None:
-        old = [one.name for one in before.parameters if one.kind != "keyword"]
+        old = before.positional
         for index in range(min(len(positional), len(old), len(now))):
             was, is_ = old[index], now[index]
             # The parameters of the baseline say what each position was meant for. A parameter that only has another

@@ -26,7 +26,7 @@ from patcher.analysis.symbols.definition import is_property, is_static
 from patcher.analysis.symbols.signature import read_parameters
 from patcher.analysis.symbols.text_index import TextIndex
 from patcher.analysis.syntax import below
-from patcher.analysis.uses import MethodOf, Parameters, Use
+from patcher.analysis.uses import MethodOf, Use
 from patcher.i18n import phrase
 
 _FREE = frozenset({"__init__", "__new__", "__init_subclass__", "__post_init__", "__class_getitem__", "__getattr__"})
@@ -70,7 +70,7 @@ def _overridden(program: Program, owner: TreeClass, name: str) -> _Base | None:
 
 def _mismatches(use: Use, need: MethodOf, base: _Base, owner: TreeClass, program: Program) -> tuple[Problem, ...]:
     symbol = f"{dotted(base.owner)}.{need.name}"
-    ours, theirs = need.shape, base.signature
+    ours, theirs = need.signature, base.signature
     found: list[Problem] = []
     calls = passed(program, base.owner.module, need.name)
     own = owner.facts.methods.get(need.name)
@@ -100,25 +100,25 @@ def _mismatches(use: Use, need: MethodOf, base: _Base, owner: TreeClass, program
     return tuple(found)
 
 
-def _is_refused(index: int, one: Parameter, ours: Parameters, calls: Passed) -> bool:
+def _is_refused(index: int, one: Parameter, ours: Signature, calls: Passed) -> bool:
     """Whether callers pass a parameter that the override does not take."""
-    if one.kind != "positional" and one.name in (*ours.positional, *ours.keyword):
+    if one.kind != "positional" and any(own.name == one.name for own in ours.parameters):
         return False
     if one.kind != "keyword" and (ours.any_positional or index < len(ours.positional)):
         return one.name in calls.keywords and not ours.any_positional
     return one.required or calls.reaches(index if one.kind != "keyword" else None, one.name)
 
 
-def _required_by_override(use: Use, ours: Parameters, theirs: Signature, symbol: str) -> Iterator[tuple[Problem, str]]:
+def _required_by_override(use: Use, ours: Signature, theirs: Signature, symbol: str) -> Iterator[tuple[Problem, str]]:
     """Parameters that the override requires and that the base does not have, so that no caller of the package passes
     them."""
     # A base that takes anything is called with anything.
     if theirs.any_keyword or theirs.any_positional:
         return
-    positions = sum(1 for one in theirs.parameters if one.kind != "keyword")
     names = {one.name for one in theirs.parameters}
-    for name in ours.required:
-        if name in names or (name in ours.positional and ours.positional.index(name) < positions):
+    passed_by_position = ours.positional[: len(theirs.positional)]
+    for name in (one.name for one in ours.parameters if one.required):
+        if name in names or name in passed_by_position:
             continue
         detail = phrase("{method} is called without {name}, which this override requires", method=symbol, name=name)
         yield Problem("override-mismatch", f"{symbol}({name})", use.line, detail), name

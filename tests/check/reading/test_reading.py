@@ -201,8 +201,8 @@ def test_classes_say_what_they_override_and_hand_up() -> None:
     """
     use = only(text, "verl.some.module.Mine defines collective_rpc")
     assert isinstance(use.need, MethodOf)
-    assert use.need.shape.positional == ("method", "timeout")
-    assert use.need.shape.required == ("method", "reply")
+    assert use.need.signature.positional == ("method", "timeout")
+    assert [one.name for one in use.need.signature.parameters if one.required] == ["method", "reply"]
     assert use.line == 4
     assert "super(Mine).collective_rpc(method, timeout)" in uses(text)
     assert "Mine(config)" in uses(text)
