@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-ROWS = 3000
+ROWS = 6000
 """More than any command shows: what is captured has not scrolled away."""
 LOCALES = {"en": "en_US.UTF-8", "zh": "zh_CN.UTF-8", "C": "C", "C.UTF-8": "C.UTF-8"}
 BACKGROUNDS = {"dark": "15;0", "light": "0;15"}
