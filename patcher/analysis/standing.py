@@ -40,6 +40,8 @@ def standing(body: Iterable[ast.stmt], at: Place = Place()) -> Iterator[tuple[as
     """The statements that run with the body, each with its place; not what functions and classes in it hold."""
     for node in body:
         yield node, at
+        if type(node) in _SIMPLE:
+            continue
         match node:
             case ast.If(test=test, body=inner, orelse=orelse):
                 checked = for_type_checkers(test)
@@ -86,6 +88,8 @@ def standing(body: Iterable[ast.stmt], at: Place = Place()) -> Iterator[tuple[as
                 pass
 
 
+_SIMPLE = frozenset({ast.Assign, ast.Expr, ast.Return, ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AnnAssign})
+"""Most statements are of these kinds, none of which holds others that run with the body."""
 # `except*` came with Python 3.11.
 _TRIES = (ast.Try, getattr(ast, "TryStar", ast.Try))
 
