@@ -19,8 +19,9 @@ from typing import Any, NamedTuple
 
 from patcher.messages import Message, phrase, why
 
-_DYING = 0.3
-"""Seconds that a program may take to be gone after SIGKILL. A guess: one that hangs in the kernel takes forever."""
+_DYING = 1.0
+"""Seconds that a program may take to be gone after SIGKILL, also where the machine is busy. A guess: one that hangs in
+the kernel takes forever."""
 
 
 class Fact(NamedTuple):
