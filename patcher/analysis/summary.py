@@ -12,7 +12,7 @@ from typing import cast
 
 from patcher.analysis.bindings import Binding, Imported, assigned, imports
 from patcher.analysis.expressions import Compare, Expression, expression, maybe
-from patcher.analysis.standing import Place, standing
+from patcher.analysis.statement_walk import StatementContext, statements_of
 from patcher.analysis.steps import Steps, steps_of_small
 from patcher.analysis.syntax import may_be_of_versions, may_name, module_name, parts, strings, written
 from patcher.analysis.uses import Condition, When
@@ -133,7 +133,7 @@ def summarize(tree: ast.Module, file: str) -> FileSummary:
     """The summary of a file with this syntax."""
     summary = FileSummary(file, module_name(file), {"": Body("", 1, 1 << 30)}, {}, [])
     walk = _Summarizer(summary)
-    walk.visit(tree.body, summary.bodies[""], Place(), "")
+    walk.visit(tree.body, summary.bodies[""], StatementContext(), "")
     for body, blocks in walk.blocks.items():
         body.blocks = tuple(block.block() for block in blocks)
     return summary
@@ -144,9 +144,9 @@ class _Summarizer:
         self.summary = summary
         self.blocks: dict[Body, list[_BlockDraft]] = {}
 
-    def visit(self, body: Sequence[ast.stmt], into: Body, around: Place, owner: str) -> None:
+    def visit(self, body: Sequence[ast.stmt], into: Body, around: StatementContext, owner: str) -> None:
         """`owner`: the class whose body this is, "" otherwise."""
-        for node, at in standing(body, around):
+        for node, at in statements_of(body, around):
             # What stands under `if TYPE_CHECKING:` never runs.
             if at.for_checkers:
                 continue
@@ -191,7 +191,7 @@ class _Summarizer:
                     if isinstance(node, ast.Raise) and not into.qualname:
                         self._raise(node, at)
 
-    def _raise(self, node: ast.Raise, at: Place) -> None:
+    def _raise(self, node: ast.Raise, at: StatementContext) -> None:
         # In a handler the lines of the `try` are what fails.
         if not at.caught and not at.raised:
             raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
@@ -232,9 +232,9 @@ class _Summarizer:
         self.summary.bodies[name] = body
         if owner:
             self.summary.classes[owner].methods[node.name] = name
-        self.visit(node.body, body, Place(), "")
+        self.visit(node.body, body, StatementContext(), "")
 
-    def _class(self, node: ast.ClassDef, into: Body, at: Place) -> None:
+    def _class(self, node: ast.ClassDef, into: Body, at: StatementContext) -> None:
         for part in (*node.decorator_list, *node.bases, *(word.value for word in node.keywords)):
             self._mention(part, into, at.conditions)
         name = f"{into.qualname}.{node.name}" if into.qualname else node.name
@@ -245,7 +245,9 @@ class _Summarizer:
         self.summary.classes[name] = ClassSummary(name, bases, given if marks else None)
         self.visit(node.body, into, at, name)
 
-    def _assign(self, target: ast.expr | None, value: ast.expr | None, into: Body, at: Place, owner: str) -> None:
+    def _assign(
+        self, target: ast.expr | None, value: ast.expr | None, into: Body, at: StatementContext, owner: str
+    ) -> None:
         for one, given in assigned(target, value):
             found = Binding(maybe(given), at.conditions, at.certain)
             match one:

@@ -172,6 +172,9 @@ _PIECE = 40
 """A log with fewer lines than this that ends at a moving progress bar of the inference engine may be an excerpt, cut
 off anywhere. Set by hand: a run prints more before it starts the engine."""
 
+_OF_EXCERPTS: tuple[tuple[Phase, ...], ...] = (("rollout",), ("loop",))
+"""The phases of waits at which an excerpt may only happen to end."""
+
 
 def _stalls(
     evidence: Evidence, hits: Sequence[Hit], found: Sequence[Candidate], silent: bool | None
@@ -182,9 +185,9 @@ def _stalls(
     wait = evidence.wait
     if wait is not None and (saved := _SAVED.search(wait.last.text)) and int(saved["step"]) <= (evidence.step or 0):
         wait = None  # verl prints `step:20 - …` after the checkpoint of step 20 is written, so that wait is over.
-    if wait is not None and silent is None and evidence.lines < _PIECE and _MOVES.search(wait.last.text):
+    if wait is not None and silent is None and wait.symptom.phase in _OF_EXCERPTS:
         # A bar that moved, and with it the line of a checkpoint: `20/30 [31:21<13:11, 79.1s/it]Saving checkpoint …`.
-        wait = wait if wait.symptom.phase not in (("rollout",), ("loop",)) else None
+        wait = wait if evidence.lines >= _PIECE or not _MOVES.search(wait.last.text) else None
     if wait is not None and silent is None and _is_cut_in_flow(wait.last, evidence):
         wait = None
     if wait is not None and wait.symptom.id not in {one.symptom.id for one in signs if one.symptom is not None}:

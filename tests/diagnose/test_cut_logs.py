@@ -173,6 +173,18 @@ def test_what_moved_on_does_not_wait(lines: str, verdict: str) -> None:
     assert diagnosis_of(evidence, FixContext({}), silent=None).verdict == verdict
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "{'eps': 1, 'objective/kl': 10.5, 'loss/policy_avg': 0.0009, 'lr': 2.06e-06, 'episode': 816, 'epoch': 0.91}",
+        "[2025-05-07 09:50:03] Decode batch. #running-req: 1, #token: 179, token usage: 0.00, #queue-req: 0",
+    ],
+)
+def test_steps_and_requests_alone_show_a_run(line: str) -> None:
+    found = diagnosed(f"{line}\n{line}\n")
+    assert (found.verdict, found.blank) == ("running", False)
+
+
 def test_a_traceback_without_a_header_may_be_set_in_as_a_whole() -> None:
     lines = (
         f"{OWN}{FRAME}    raise ValueError(\n      ...<2 lines>...\n    )\nValueError: The group 'tp' is not there\n"

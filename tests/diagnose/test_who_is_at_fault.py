@@ -63,7 +63,7 @@ def test_key_is_looked_for_in_what_the_code_names() -> None:
 
 def test_assertion_on_what_was_handed_down_is_its_callers() -> None:
     """`stage` came from the other package, through a function that only passes it on."""
-    outer = frame("/work/bridge-0.1/megatron/bridge/model.py", "spec = get_spec(config)")
+    outer = frame("/opt/src/bridge-0.1/megatron/bridge/model.py", "spec = get_spec(config)")
     inner = frame(f"{SITE}/fastnet/spec.py", "if is_last(ignore=False, stage=stage):")
     own = frame(f"{SITE}/fastnet/spec.py", "if is_last(ignore=False, stage=self.stage):")
     last = frame(f"{SITE}/fastnet/state.py", "assert stage is not None"), "AssertionError\n"

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from patcher.analysis.bindings import imports
-from patcher.analysis.standing import replaces_module
+from patcher.analysis.statement_walk import replaces_module
 from patcher.analysis.symbols.module_summary import ModuleSummary
 from patcher.analysis.syntax import below, for_type_checkers, last_name, parts
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from patcher.analysis import expressions as ex
 from patcher.analysis.bindings import Binding, assigned, class_header, function_header, imports
 from patcher.analysis.expressions import Expression, expression, maybe
-from patcher.analysis.standing import Place, standing
+from patcher.analysis.statement_walk import StatementContext, statements_of
 from patcher.analysis.syntax import decorators
 
 
@@ -40,7 +40,7 @@ def read_scope(body: Iterable[ast.stmt], *, annotations_bind: bool = False) -> S
     In a class, a bare annotation declares a field (`annotations_bind`); in a module it binds nothing.
     """
     scope = Scope()
-    for node, at in standing(body):
+    for node, at in statements_of(body):
         names = scope.for_checkers if at.for_checkers else scope.names
         match node:
             case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
@@ -82,7 +82,7 @@ def _assign(
     names: dict[str, list[Binding]],
     target: ast.expr | None,
     value: ast.expr | None,
-    at: Place,
+    at: StatementContext,
     annotation: Expression | None = None,
 ) -> None:
     for one, given in assigned(target, value):
@@ -114,7 +114,7 @@ def literal_table(owner: ast.Module | ast.ClassDef, name: str) -> Table | None:
     it."""
     entries: dict[str, str | None] = {}
     complete, seen = True, False
-    for node, at in standing(owner.body):
+    for node, at in statements_of(owner.body):
         match node:
             case ast.Assign(targets=targets, value=given):
                 pass

@@ -11,8 +11,8 @@ from patcher.analysis.syntax import caught, for_type_checkers, leaves
 from patcher.analysis.uses import MOST_CONDITIONS, Condition, When, WhenRaised
 
 
-class Place(NamedTuple):
-    """Where a statement stands in its body."""
+class StatementContext(NamedTuple):
+    """Under what a statement of a body runs."""
 
     conditions: tuple[Condition, ...] = ()
     certain: bool = True
@@ -30,14 +30,18 @@ class Place(NamedTuple):
         """It runs only if something else raises."""
         return any(isinstance(one, WhenRaised) for one in self.conditions)
 
-    def under(self, test: ast.expr, condition: When, *, certain: bool) -> Place:
+    def under(self, test: ast.expr, condition: When, *, certain: bool) -> StatementContext:
         """The same under one more test."""
-        conditions = (*self.conditions, condition)[:MOST_CONDITIONS]
-        return Place(conditions, certain, self.for_checkers, self.caught, test)
+        if len(self.conditions) >= MOST_CONDITIONS:
+            return self._replace(certain=certain)
+        return self._replace(conditions=(*self.conditions, condition), certain=certain, test=test)
 
 
-def standing(body: Iterable[ast.stmt], at: Place = Place()) -> Iterator[tuple[ast.stmt, Place]]:  # noqa: B008
-    """The statements that run with the body, each with its place; not what functions and classes in it hold."""
+def statements_of(
+    body: Iterable[ast.stmt],
+    at: StatementContext = StatementContext(),  # noqa: B008
+) -> Iterator[tuple[ast.stmt, StatementContext]]:
+    """The statements that run with the body, each with its context; not what functions and classes in it hold."""
     for node in body:
         yield node, at
         if type(node) in _SIMPLE:
@@ -53,13 +57,13 @@ def standing(body: Iterable[ast.stmt], at: Place = Place()) -> Iterator[tuple[as
                     #     else:
                     #         sys.modules[__name__] = _LazyModule(...)
                     # What type checkers are shown is what the lazy module serves.
-                    yield from standing(hidden, at if replaces_module(shown) else at._replace(for_checkers=True))
-                    yield from standing(shown, at)
+                    yield from statements_of(hidden, at if replaces_module(shown) else at._replace(for_checkers=True))
+                    yield from statements_of(shown, at)
                     continue
                 made = expression(test)
                 holds, fails = When(made, True), When(made, False)
-                yield from standing(inner, at.under(test, holds, certain=False))
-                yield from standing(orelse, at.under(test, fails, certain=False))
+                yield from statements_of(inner, at.under(test, holds, certain=False))
+                yield from statements_of(orelse, at.under(test, fails, certain=False))
                 if leaves(inner) and not orelse:
                     at = at.under(test, fails, certain=at.certain)
                 elif leaves(orelse):
@@ -67,23 +71,23 @@ def standing(body: Iterable[ast.stmt], at: Place = Place()) -> Iterator[tuple[as
             case ast.Assert(test=test):
                 at = at.under(test, When(expression(test), True), certain=at.certain)
             case ast.With(body=inner) | ast.AsyncWith(body=inner):
-                yield from standing(inner, at)
+                yield from statements_of(inner, at)
             case ast.For() | ast.AsyncFor() | ast.While():
-                yield from standing([*node.body, *node.orelse], at._replace(certain=False))
+                yield from statements_of([*node.body, *node.orelse], at._replace(certain=False))
             case ast.Match(cases=cases):
                 for case in cases:
-                    yield from standing(case.body, at._replace(certain=False))
+                    yield from statements_of(case.body, at._replace(certain=False))
             case ast.stmt() if isinstance(node, _TRIES):
                 # With a handler the body may break off anywhere: `try: from b import x / except ImportError: x = None`.
                 sure = at.certain and not node.handlers
-                yield from standing(node.body, at._replace(certain=sure, caught=at.caught or bool(node.handlers)))
+                yield from statements_of(node.body, at._replace(certain=sure, caught=at.caught or bool(node.handlers)))
                 last = node.body[-1].end_lineno or node.body[-1].lineno
                 for handler in node.handlers:
                     condition = WhenRaised(node.body[0].lineno, last, caught(handler.type))
                     under = at._replace(conditions=(*at.conditions, condition), certain=False)
-                    yield from standing(handler.body, under)
-                yield from standing(node.orelse, at._replace(certain=sure))
-                yield from standing(node.finalbody, at)
+                    yield from statements_of(handler.body, under)
+                yield from statements_of(node.orelse, at._replace(certain=sure))
+                yield from statements_of(node.finalbody, at)
             case _:
                 pass
 
