@@ -88,6 +88,7 @@ class Finding:
     """A problem of one use, with how much it matters."""
 
     file: str
+    """Below the tree's root, or `../train.py` in the project around the tree."""
     line: int
     symbol: str
     kind: FindingKind
@@ -106,6 +107,11 @@ class Finding:
     def package(self) -> str:
         """The import name of the package whose change it is; "" for one that concerns the tree alone."""
         return self.symbol.partition(".")[0]
+
+    @property
+    def is_in_tree(self) -> bool:
+        """Whether its file is one of the tree, which records change, and not of the project around it."""
+        return not self.file.startswith("../")
 
     @property
     def key(self) -> tuple[str, str, str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -15,6 +15,7 @@ from patcher.analysis.answers import Answers
 from patcher.analysis.kept_readings import KeptReadings
 from patcher.analysis.reading import read_syntax, unreadable
 from patcher.analysis.summary import FileSummary, summarize
+from patcher.analysis.syntax import module_name
 from patcher.analysis.uses import FileFacts, Use
 from patcher.worktree.files import inside, open_regular
 from patcher.worktree.python import MOST_BYTES, UnreadableError, parse
@@ -65,20 +66,31 @@ class Scope:
     """Python files, relative."""
     packages: frozenset[str] = frozenset()
     """Names that Python finds in the root of the checkout, when a job is started there."""
+    above: str = ""
+    """How the paths begin of what lies in the project around the tree: `../../`; "" where nothing does."""
     entries: tuple[Entry, ...] = ()
 
     @classmethod
-    def of(cls, files: tuple[str, ...], *, without: Collection[str] = ()) -> Scope:
-        """The scope of these files; `without` are packages in question, which a folder in the root does not replace."""
-        tops = {file.partition("/")[0].removesuffix(".py") for file in files}
-        return cls(files, frozenset(tops - COPIES - sys.stdlib_module_names - set(without)))
+    def of(
+        cls, files: tuple[str, ...], above: str = "", around: Iterable[str] = (), *, without: Collection[str] = ()
+    ) -> Scope:
+        """The scope of these files, and of those `around` the tree, whose paths begin with `above`.
+
+        `without` are packages in question, which a folder in the root does not replace.
+        """
+        # A module is found by its name, so that of two files with one name the tree's own counts.
+        own = set(map(module_name, files))
+        all_files = (*files, *(file for file in around if module_name(file) not in own))
+        tops = {module_name(file).partition(".")[0] for file in all_files}
+        return cls(all_files, frozenset(tops - COPIES - sys.stdlib_module_names - set(without)), above)
 
 
 class _Contents:
     """The bytes of files, the latest of them; what was not found is remembered too."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, folder_of: Callable[[str], Path]) -> None:
         self._root = root
+        self._folder_of = folder_of
         self._held: dict[str, bytes | None] = {}
         self._size = 0
         self._folders: dict[str, bool] = {}
@@ -94,7 +106,7 @@ class _Contents:
             # Most names that are asked for are of no file. Then following all links on the way is not needed.
             with suppress(OSError, ValueError):  # A name with a null byte is a ValueError.
                 os.lstat(place := f"{self._root}/{file}")
-                with open(open_regular(inside(self._root, place)), "rb") as opened:  # noqa: PTH123
+                with open(open_regular(inside(self._folder_of(file), place)), "rb") as opened:  # noqa: PTH123
                     found = opened.read(MOST_BYTES + 1)  # `parse` refuses one that has more.
             cost = 100 + len(found or b"")
             # Everything is dropped at once. Which file is asked for next is not known, and reading one again costs
@@ -136,7 +148,7 @@ class Project:
         self._facts: dict[str, FileFacts | None] = {}
         self._summaries: dict[str, FileSummary | None] = {}
         self._generation = self._known.generation
-        self._contents = _Contents(root)
+        self._contents = _Contents(root, self.folder_of)
         self._listed: list[str] = []
         self._mentioning: dict[tuple[bytes, ...], tuple[str, ...]] = {}
         self._variants: dict[frozenset[tuple[str, int]], Project] = {}
@@ -172,6 +184,11 @@ class Project:
         other = Project(self.root, {**self.texts, **texts}, self._known, self.top, self._words, scope=self.scope)
         other._contents, other._listed = self._contents, self._listed
         return other
+
+    def folder_of(self, file: str) -> Path:
+        """The folder that a file must lie in, whatever links say: the tree, or the project around it."""
+        above = self.scope.above
+        return self.root / above if above and file.startswith(above) else self.root
 
     def files(self, mentioning: Iterable[str]) -> Iterator[str]:
         """Paths, relative and sorted, of the files whose text has one of the words."""
@@ -256,7 +273,7 @@ class Project:
             rests = [other[len(prefix) :] for other in self.scope.files if other.startswith(prefix)]
             names = {rest.partition("/")[0].removesuffix(".py") for rest in rests}
             names -= {self.top, "__init__", *self.scope.packages, *COPIES, *sys.stdlib_module_names}
-            self._siblings[folder] = {name: f"{prefix}{name}".replace("/", ".") for name in names}
+            self._siblings[folder] = {name: module_name(f"{prefix}{name}") for name in names}
         return self._siblings[folder]
 
     def _syntax(self, file: str, content: bytes) -> ast.Module | UnreadableError:
@@ -321,23 +338,30 @@ class Project:
 
         That is a module whose text has one of the words, or a package, which re-exports what its modules define.
         """
-        content = self.content(f"{dotted.replace('.', '/')}.py")
-        # A package (no `.py` of that name) hands on what its modules define, whatever words its `__init__.py` has.
-        return content is None or self._concerns(content)
+        file = next((file for file in self.files_of(dotted) if self.content(file) is not None), None)
+        # A package hands on what its modules define, whatever words its `__init__.py` has.
+        return file is None or file.endswith("/__init__.py") or self._concerns(self.content(file) or b"")
+
+    def files_of(self, dotted: str) -> Iterator[str]:
+        """The files that a module of this dotted name may be, in the order in which they count: `a/b.py`,
+        `a/b/__init__.py`, and the same in the project around the tree."""
+        for path in self._paths(dotted):
+            yield from (f"{path}.py", f"{path}/__init__.py")
 
     def module(self, dotted: str) -> FileFacts | None:
         """The facts of a module of the tree by its dotted name."""
-        path = dotted.replace(".", "/")
-        return self.facts(f"{path}.py") or self.facts(f"{path}/__init__.py")
+        return next((found for file in self.files_of(dotted) if (found := self.facts(file)) is not None), None)
 
     def has_module(self, dotted: str) -> bool:
         """Whether there is such a module or package, without reading what it says."""
-        path = dotted.replace(".", "/")
-        return (
-            self.content(f"{path}.py") is not None
-            or self.content(f"{path}/__init__.py") is not None
-            or self._contents.has_folder(path)
+        return any(self.content(file) is not None for file in self.files_of(dotted)) or any(
+            map(self._contents.has_folder, self._paths(dotted))
         )
+
+    def _paths(self, dotted: str) -> tuple[str, ...]:
+        path = dotted.replace(".", "/")
+        around = self.scope.above and path.partition("/")[0] != self.top
+        return (path, self.scope.above + path) if around else (path,)
 
 
 def _listed(root: Path, top: str) -> list[str]:

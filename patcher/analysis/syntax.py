@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 
 _NO_PARTS = frozenset({"ctx", "op", "ops", "conversion", "kind", "type_comment", "id", "attr", "arg", "level"})
+_ABOVE = re.compile(r"^(?:\.\./)+")
 _PARTS: dict[type[ast.AST], tuple[str, ...]] = {}
 """The names of a kind's fields that hold nodes, once they were asked for."""
 
@@ -52,8 +54,8 @@ def statements_below(node: ast.AST, *, nested: bool = True) -> Iterator[ast.stmt
 
 
 def module_name(file: str) -> str:
-    """`verl/a/__init__.py` -> `verl.a`."""
-    return file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    """`verl/a/__init__.py` -> `verl.a`, and `../agents/x.py` of the project around the tree -> `agents.x`."""
+    return _ABOVE.sub("", file, count=1).removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
 
 def strings(node: ast.AST | None) -> tuple[str, ...]:

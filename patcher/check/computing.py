@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from patcher.analysis.findings import Finding, Report
+from patcher.check.enclosing import Enclosing, enclosing, shown
 from patcher.check.entries import open_project
 from patcher.check.history import History, with_since
 from patcher.check.pair import check_pair
@@ -41,7 +42,8 @@ def compute(session: Session, request: CheckRequest) -> tuple[Check, bool]:
     target = target_of(located, session)
     unreachable: list[str] = []
     baseline = _baseline(request, located, session, unreachable)
-    project, around = open_project(session.tree.root, target.against, target.words)
+    project_around = enclosing(session.tree.root)
+    project, around = open_project(session.tree.root, target.against, target.words, around=project_around)
     further, misread = uses_of_scripts(session.tree.root, request.scripts)
     verl = session.environment.version("verl") or ""
     history = History(project, target, baseline, session.tree.root, unreachable=unreachable)
@@ -66,7 +68,16 @@ def compute(session: Session, request: CheckRequest) -> tuple[Check, bool]:
     copies = (_about_copy(session.tree.root, copy) for copy in around.copies)
     text = "{folder}: a verl tree of its own, not checked. To check it: --root {place}"
     trees = (phrase(text, folder=folder, place=session.tree.root / folder) for folder in around.trees)
-    notes = (*report.notes, *misread, *copies, *trees, *(_unmatched(one) for one in unused), *_about_records(repaired))
+    beyond = (_about_project(project_around),) if project_around is not None else ()
+    notes = (
+        *report.notes,
+        *misread,
+        *beyond,
+        *copies,
+        *trees,
+        *(_unmatched(one) for one in unused),
+        *_about_records(repaired),
+    )
     drafted = None
     if request.drafts is not None:
         from patcher.check.drafts.drafting import draft
@@ -189,6 +200,11 @@ def _about_copy(root: Path, copy: str) -> Phrase:
     if "/" not in copy and (root / copy / "__init__.py").is_file():
         return phrase("{folder}: this copy is imported in place of the installed package, and not checked", folder=copy)
     return phrase("{folder}: a copy of another package, not checked", folder=copy)
+
+
+def _about_project(around: Enclosing) -> Phrase:
+    text = "the project around the tree is checked too, no record changes it: {places}"
+    return phrase(text, places=shown(around))
 
 
 def _about_records(repaired: Repaired) -> list[Phrase]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import posixpath
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -16,6 +17,7 @@ from patcher.analysis.configuration import load
 from patcher.analysis.kept_readings import KeptReadings
 from patcher.analysis.project import Entry, Project, ReadingCache, Scope
 from patcher.analysis.syntax import module_name
+from patcher.check.enclosing import Enclosing
 from patcher.check.rules.config_keys import hydra_main
 from patcher.check.scripts.command_lines import CommandLine
 from patcher.check.scripts.shell import Command, Field, commands
@@ -37,17 +39,20 @@ def open_project(
     against: Collection[str],
     words: Collection[str],
     known: ReadingCache | None = None,
+    around: Enclosing | None = None,
 ) -> tuple[Project, Beside]:
     """The tree at `root` with what lies beside its package and what its run scripts start, and what was found there.
 
-    `against` are the import names of the packages in question: a folder of such a name is none of the tree.
+    `against` are the import names of the packages in question: a folder of such a name is none of the tree. `around`
+    is the project that the tree lies in, whose files are judged and whose scripts start programs as the tree's own do.
     """
-    around = beside(root)
-    scope = Scope.of(around.python, without=against)
+    found = beside(root)
+    python, scripts, above = (around.python, around.scripts, around.above) if around is not None else ((), (), "")
+    scope = Scope.of(found.python, above, python, without=against)
     known = known if known is not None else ReadingCache(kept=KeptReadings([root]))
     project = Project(root, known=known, top=package_of(root), words=words, scope=scope)
-    project.scope = replace(scope, entries=entries_of(project, around.scripts))
-    return project, around
+    project.scope = replace(scope, entries=entries_of(project, (*found.scripts, *scripts)))
+    return project, found
 
 
 def entries_of(project: Project, scripts: Iterable[str]) -> tuple[Entry, ...]:
@@ -73,7 +78,7 @@ def _started(project: Project, script: str, known: AbstractSet[str]) -> Iterator
     """The modules that a script starts, and what is selected for each. `known`: of these only the latter is of use."""
     try:
         text = files.read_text(
-            files.inside(project.root, project.root / script), files.SETTINGS_BYTES, errors="replace"
+            files.inside(project.folder_of(script), project.root / script), files.SETTINGS_BYTES, errors="replace"
         )
     except OSError:
         return
@@ -94,7 +99,7 @@ def _module(project: Project, script: str, written: str) -> str | None:
     if not written.endswith(".py"):
         if not project.owns(written) or not _DOTTED.fullmatch(written):
             return None
-        if project.content(f"{written.replace('.', '/')}/__main__.py") is not None:
+        if project.content(_file_of(project, f"{written}.__main__")) is not None:
             return f"{written}.__main__"
         return written if _file_of(project, written) else None
     file = _in_tree(project, script, written)
@@ -102,25 +107,33 @@ def _module(project: Project, script: str, written: str) -> str | None:
 
 
 def _file_of(project: Project, module: str) -> str:
-    path = module.replace(".", "/")
-    return next((file for file in (f"{path}.py", f"{path}/__init__.py") if project.content(file) is not None), "")
+    return next((file for file in project.files_of(module) if project.content(file) is not None), "")
 
 
 def _in_tree(project: Project, script: str, written: str) -> str | None:
     """The file of the tree that a path in a script means.
 
     Most scripts are started in the root, some in their own folder. Of `${HOME}/fork/recipe/x/main.py` the longest end
-    that is in the tree counts, where a folder is part of it: a mere `main.py` may lie anywhere.
+    that is in the tree counts, where a folder is part of it: a mere `main.py` may lie anywhere. A script of the
+    project around the tree is started in that project's root.
     """
     path = written.rpartition("}")[2].rpartition(")")[2].rpartition("$")[2].strip("\"'")
     parts = [part for part in path.split("/") if part not in ("", ".")]
     own = posixpath.normpath(posixpath.join(posixpath.dirname(script), *parts))
     ends = ["/".join(parts[start:]) for start in range(max(len(parts) - 1, 1)) if ".." not in parts[start:]]
+    above = project.scope.above
+    if above and script.startswith(above):
+        ends = [above + ends[0], *ends]
     return next((one for one in (*ends[:1], own, *ends[1:]) if one and _is_file(project, one)), None)
 
 
 def _is_file(project: Project, path: str) -> bool:
-    return not path.startswith("..") and (project.root / path).is_file()
+    """Whether there is such a file in the tree, or in the project around it."""
+    place = os.path.normpath(project.root / path)
+    # `../../third_party/verl/recipe/x.py` of a script is the tree's own `recipe/x.py`, and told by that name.
+    if path.startswith("../") and files.lies_in(place, project.root):
+        return False
+    return files.lies_in(place, project.folder_of(path)) and Path(place).is_file()
 
 
 def _selected(project: Project, script: str, module: str, words: Sequence[Field]) -> Iterator[str]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from patcher import __version__
+from patcher.check.enclosing import enclosing, places
 from patcher.check.targets import Released, as_installed, locate
 from patcher.check.tree_digest import tree_digest
 from patcher.data import shipped
@@ -38,7 +39,7 @@ class ResultCache:
         given = (session.given_lookup, session.given_environment, session.given_delivered)
         usable = request.drafts is None and all(one is None for one in given)
         self._session, self._request = session, request
-        self._tree = tree_digest(session.tree.root) if usable else None
+        self._tree = _digest(session.tree.root) if usable else None
 
     def read(self) -> Mapping[str, Any] | None:
         """What was kept; None where there is nothing, or nothing that this user has written."""
@@ -46,7 +47,7 @@ class ResultCache:
 
     def keep(self, values: Mapping[str, Any]) -> None:
         """Keep a result, unless the tree was changed while it was made."""
-        if self._tree is not None and tree_digest(self._session.tree.root) == self._tree:
+        if self._tree is not None and _digest(self._session.tree.root) == self._tree:
             self._place(self._tree).keep(dict(values))
 
     def _place(self, tree: str) -> Kept:
@@ -67,3 +68,9 @@ class ResultCache:
         for name, item in session.environment.packages.items():
             if item.location is not None and item.origin in _CHANGING and name != "verl":
                 yield name, stamps(item.location)
+
+
+def _digest(root: Path) -> str | None:
+    """A hash of what a check reads of a tree and of the project around it."""
+    around = enclosing(root)
+    return tree_digest(root, places(around) if around is not None else ())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 
 from patcher.worktree import files, verl_tree
@@ -15,11 +17,12 @@ _HASHED = (*verl_tree.TEXT, *verl_tree.SHELL, "version", "METADATA")
 _PASSED_OVER = frozenset({".git", FOLDER, "__pycache__", "node_modules"})
 
 
-def tree_digest(root: Path) -> str | None:
-    """A hash of all sources, scripts and settings of a tree; None where there is too much in it."""
+def tree_digest(root: Path, further: Iterable[Path] = ()) -> str | None:
+    """A hash of all sources, scripts and settings of a tree and of `further` folders and files beside it; None where
+    there is too much in them."""
     found = hashlib.sha256()
     entries = 0
-    for folder, folders, names in os.walk(root):
+    for folder, folders, names in chain(os.walk(root), *map(_walk, further)):
         folders[:] = () if "pyvenv.cfg" in names else sorted(set(folders) - _PASSED_OVER)
         entries += len(folders) + len(names)
         if entries > _MOST_ENTRIES:
@@ -31,6 +34,11 @@ def tree_digest(root: Path) -> str | None:
                 found.update(f"{place}\0{len(content)}\0".encode(errors="surrogateescape"))
                 found.update(content)
     return found.hexdigest()
+
+
+def _walk(place: Path) -> Iterable[tuple[str, list[str], list[str]]]:
+    """As `os.walk`, for a single file too."""
+    return os.walk(place) if place.is_dir() else [(str(place.parent), [], [place.name])]
 
 
 def _content(place: str) -> bytes:

@@ -221,7 +221,7 @@ def _steps(done: Check) -> Iterator[Phrase]:
     """What to do about the findings, where the records or drafts of records can do something."""
     known = done.session.versions
     installed = all(known.get(name) == version for name, version in done.report.against.items())
-    left = done.after.of("break")
+    left = [one for one in done.after.of("break") if one.is_in_tree]
     drafted = (*done.drafted.files.written, *done.drafted.files.unchanged) if done.drafted is not None else ()
     # All or none: with one of these asked for, apply would write nothing.
     without = [part for outcome in done.repaired.plan.failed for part in ("--skip", outcome.id)]
@@ -229,7 +229,7 @@ def _steps(done: Check) -> Iterator[Phrase]:
     if drafted:
         patches = ("--diff", "--patches", str(Path(drafted[0]).parent))
         command = command_line(done.session, "apply", *patches, *without)
-    elif len(left) < len(done.report.of("break")):
+    elif len(done.after.of("break")) < len(done.report.of("break")):
         command = command_line(done.session, "apply", *without)
     if command is not None:
         next_ = "Next: {command}" if installed else "Once this is installed: {command}"

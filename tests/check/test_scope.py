@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import subprocess
 import textwrap
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from patcher.analysis.findings import Finding
 from patcher.analysis.symbols import Symbols
 from patcher.analysis.target import Target
+from patcher.check.enclosing import enclosing
 from patcher.check.entries import open_project
 from patcher.check.pair import check_pair
+
+if TYPE_CHECKING:
+    import pytest
 
 GONE = "from vllm.gone import X\n"
 RECIPE = "import hydra\nfrom recipe.x.trainer import T\n\ndef main(config):\n    T().fit()\n"
@@ -33,7 +39,7 @@ def findings(root: Path, against: str = "vllm", **others: str) -> dict[str, Find
     (package / "__init__.py").touch()
     (package / "there.py").write_text("class Engine: ...\n")
     target = Target({"vllm": "1"}, {"vllm": Symbols(package)}, {"vllm": "1"})
-    project, _ = open_project(root, target.against, target.words)
+    project, _ = open_project(root, target.against, target.words, around=enclosing(root))
     return {finding.file: finding for finding in check_pair(project, target, verl="0.7.0").findings}
 
 
@@ -212,3 +218,69 @@ def test_a_package_under_another_name_has_the_same_plain_job(tmp_path: Path) -> 
         (root / name).write_text(text)
     found = findings(root)
     assert (found["myrl/engine.py"].severity, found["myrl/engine.py"].entry) == ("break", "")
+
+
+def project_around(folder: Path, files: dict[str, str]) -> Path:
+    """A git repository of a project at `folder`, and where a tree two levels down is to be put."""
+    for name, text in files.items():
+        place = folder / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text)
+    subprocess.run(["git", "init", "-q", str(folder)], check=True)
+    return folder / "third_party/verl"
+
+
+def test_the_project_around_a_tree_is_judged_where_it_uses_the_tree(tmp_path: Path) -> None:
+    tree = project_around(
+        tmp_path / "project",
+        {
+            "agents/main.py": "from agents.helper import H\nimport verl.trainer\n\nH().run()\n",
+            "agents/helper.py": "import tools\n\nclass H:\n    def run(self):\n        from vllm.gone import X\n",
+            "tools.py": GONE,
+            "jobs/run.sh": "python -m agents.main\n",
+            "another/x.py": GONE,
+            "tests/test_x.py": f"import verl\n{GONE}",
+        },
+    )
+    found = findings(tree)
+    assert {file: one.severity for file, one in found.items()} == {
+        "../../agents/helper.py": "break",
+        "../../tools.py": "break",
+    }
+    assert found["../../tools.py"].entry == "../../agents/main.py (../../jobs/run.sh)"
+
+
+def test_a_script_of_the_project_starts_programs_of_the_tree(tmp_path: Path) -> None:
+    ways = ["cd third_party/verl && python -m recipe.x.main_x", "python third_party/verl/recipe/x/main_x.py"]
+    for number, way in enumerate(ways):
+        tree = project_around(tmp_path / str(number), {"train.py": "import verl\n", "jobs/run.sh": f"{way}\n"})
+        found = findings(tree, **{"recipe__x__main_x.py": GONE})
+        assert found["recipe/x/main_x.py"].entry == "recipe/x/main_x.py (../../jobs/run.sh)", way
+
+
+def test_of_two_modules_with_one_name_the_trees_own_counts(tmp_path: Path) -> None:
+    files = {"scripts/a.py": f"import verl\n{GONE}", "scripts/b.py": f"import scripts.a\n{GONE}"}
+    tree = project_around(tmp_path / "project", files)
+    assert set(findings(tree, **{"scripts__a.py": ""})) == {"../../scripts/b.py"}
+
+
+def test_a_submodule_has_a_project_around_it_and_a_clone_has_none(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    tree = project_around(project, {"train.py": f"import verl\n{GONE}"})
+    git = ["git", "-c", "user.name=x", "-c", "user.email=x@example.org", "-c", "protocol.file.allow=always"]
+    upstream = tmp_path / "upstream"
+    findings(upstream)  # Writes the tree.
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "verl"]):
+        subprocess.run([*git, *words], cwd=upstream, check=True)
+    subprocess.run([*git, "submodule", "--quiet", "add", str(upstream), "third_party/verl"], cwd=project, check=True)
+    assert set(findings(tree)) == {"../../train.py"}
+    subprocess.run([*git, "clone", "-q", str(upstream), "clone"], cwd=project, check=True)
+    assert findings(project / "clone") == {}
+
+
+def test_a_cache_and_a_home_are_no_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = tmp_path / "project"
+    tree = project_around(project, {"train.py": f"import verl\n{GONE}"})
+    assert findings(project / ".cache/verl") == {}
+    monkeypatch.setenv("HOME", str(project))
+    assert findings(tree) == {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,6 +43,27 @@ def test_another_verl_tree_in_the_checkout_is_named(uky: Uky, tree: Path, source
     told = f"Intuitor/verl-intuitor: a verl tree of its own, not checked. To check it: --root {inner}"
     assert told in answer["notes"]
     assert not [one for one in answer["findings"] if "Intuitor" in one["file"]]
+
+
+def test_the_project_around_is_judged_and_nothing_is_promised_for_it(
+    uky: Uky, tree: Path, sources: Path, tmp_path: Path
+) -> None:
+    asked = ("check", "--against", f"vllm={sources}", "--no-since")
+    uky("apply", "--only", "utils-moved")
+    subprocess.run(["git", "init", "-q", str(tree.parent)], check=True)
+    train = tree.parent / "train.py"
+    assert uky(*asked).json["notes"] == []
+    for name in ("get_lost", "get_away"):  # Kept results are those of the project as it is.
+        train.write_text(f"import verl\nfrom vllm.utils import {name}\n")
+        (tree.parent / "run.sh").write_text("python train.py\n")
+        answer = uky(*asked)
+        found = [one for one in answer.json["findings"] if one["file"] == "../train.py"]
+        assert [(one["symbol"], one["severity"]) for one in found] == [(f"vllm.utils.{name}", "break")]
+        assert answer.json["notes"] == ["the project around the tree is checked too, no record changes it: ../train.py"]
+    assert "--draft" not in uky(*asked, json=False).out
+    drafts = uky(*asked, "--draft", str(tmp_path / "drafts"))
+    assert drafts.json["drafts"] == []
+    assert drafts.code == 1
 
 
 def test_a_tree_two_levels_down_is_named(tree: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -79,8 +79,8 @@ class Summaries:
         if dotted not in self._modules:
             found = None
             if self.project.owns(dotted):
-                path = dotted.replace(".", "/")
-                found = self.file(f"{path}.py") or self.file(f"{path}/__init__.py")
+                files = map(self.file, self.project.files_of(dotted))
+                found = next((summary for summary in files if summary is not None), None)
             self._modules[dotted] = found
         return self._modules[dotted]
 

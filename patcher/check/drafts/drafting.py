@@ -56,7 +56,7 @@ def draft_records(
     `taken` are ids that records have already, `patched` the texts of files that records have changed: where a draft
     edits their lines, it comes after them.
     """
-    wanted = [one for one in findings if one.severity in _REPAIRED and one.repaired_by is None]
+    wanted = [one for one in findings if one.severity in _REPAIRED and one.repaired_by is None and one.is_in_tree]
     # Imports and arguments first: a repaired import may take an attribute's finding along.
     wanted.sort(key=lambda finding: finding.kind == "attribute-removed")
     inputs = replace(inputs, findings=tuple(wanted))
