@@ -62,6 +62,18 @@ def parse_cut_name(line: str, codes: Sequence[str]) -> MessageParts | None:
     return None
 
 
+_OF_TASK = re.compile(rf"\bRayTaskError\((?P<name>{NAME})\): ray::")
+
+
+def parse_cut_task(line: str) -> MessageParts | None:
+    """Parse the line in which Ray names an exception above its frames, where the log ends within these:
+
+    ray.exceptions.RayTaskError(NotImplementedError): ray::TaskRunner.run() (pid=2991, ip=10.0.0.1)
+    """
+    found = _OF_TASK.search(line)
+    return MessageParts("cut", names=(found["name"],)) if found is not None else None
+
+
 def completed(line: str, parts: MessageParts) -> str:
     """The line that is cut off within a name, with the whole name, as other people's logs have it."""
     module, _, name = parts.symbol.rpartition(".")

@@ -96,6 +96,8 @@ def frames_below(lines: Sequence[LogLine], speaker: str) -> tuple[Call, ...]:
     read: list[str] = []
     for place in lines[1:]:
         text = strip_labels(place.text).text
+        if place.speaker == speaker and not read and not text.strip(" ^~"):
+            continue  # The marks of a line of code that was cut off.
         if place.speaker != speaker or not (FRAME.match(text) or (read and text[:1] in (" ", "\t"))):
             break
         read.append(text)

@@ -46,7 +46,7 @@ Matter = Literal[
     "empty",
     "cut",
     "unpickled",
-    "before",
+    "around",
     "unwritten",
     "unprovided",
     "divisor",

@@ -17,7 +17,7 @@ from urllib.parse import quote_plus
 
 from patcher.diagnose.code_message import is_of_getter, object_in, parse_by_code, passes_on, with_class
 from patcher.diagnose.code_sentences import callee_of, code_sentence, configured_sentence, values_of
-from patcher.diagnose.cut_messages import completed, parse_cut_import, parse_cut_name, parse_stopped
+from patcher.diagnose.cut_messages import completed, parse_cut_import, parse_cut_name, parse_cut_task, parse_stopped
 from patcher.diagnose.diagnosis import Explanation
 from patcher.diagnose.evidence import Call, LogLine, Raised
 from patcher.diagnose.exception_message import UNREADABLE_CODE, Matter, MessageParts, parse_message, wanted_type
@@ -71,8 +71,11 @@ def explain(
     if borrowed:
         texts = [one.frame for one in behind]
     # If the log ends within a traceback, `place` is the line of code.
-    code = _code(*texts, place.text)
-    parts = _parts(lines, raised, code, complaint, calls)
+    code = _code(*texts, place.text) if texts or not calls else calls[-1].code.strip()
+    parts = parse_cut_task(first) if behind else None
+    if parts is not None:
+        calls, borrowed = tuple(behind), False
+    parts = parts or _parts(lines, raised, code, complaint, calls)
     remedy = remedy_in(lines)
     if parts is not None and parts.matter == "words" and remedy in parts.found:
         remedy = ""
@@ -489,7 +492,7 @@ def _sentence(parts: MessageParts, who: Phrase, versions: Mapping[str, str]) -> 
         case "unpickled":
             text = "{who} reads what another process has pickled; {module}, which that one could import, is not here"
             return phrase(text, who=who, module=names)
-        case "before":
+        case "around":
             return None
         case "words":
             return phrase("{who} says: {words}", who=who, words=parts.found)

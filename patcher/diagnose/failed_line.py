@@ -28,7 +28,7 @@ _OF_CODE: frozenset[Matter] = frozenset(
     (
         "key", "none", "claim", "unwritten", "unprovided", "undefined-name", "index", "place", "empty", "unpacking",
         "type", "missing-attribute", "missing-argument", "unexpected-argument", "too-many-arguments", "argument-twice",
-        "shape", "dtype", "device", "divisor", "deleted", "collective", "before", "words",
+        "shape", "dtype", "device", "divisor", "deleted", "collective", "around", "words",
     )
 )  # fmt: skip
 """Failures that code may cause. A file that is not there, or memory that is used up, is not one."""

@@ -130,7 +130,8 @@ def _for_any_trainer(fix: Fix) -> Fix | None:
     return None if is_about_verl and (left.set != fix.set or left.when != fix.when) else left
 
 
-_PLAIN = re.compile(r"[\w.+-]+")
+_PLAIN = re.compile(r"[\w.+-]+(?:[<>=!~]=?[\w.*+-]+,?)*")
+"""A name, or what pip is asked for: `transformers>=4.41.2,<=4.45.0`."""
 
 
 def _words(symptom: Symptom, line: str) -> dict[str, str]:

@@ -187,7 +187,11 @@ def _of_releases(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -
     if asked:
         return phrase("the code that asks and the installed {package} are of releases that do not fit", package=asked)
     if parts.package and asker == distribution(parts.package):
-        return _mixed(asker)
+        text = (
+            "both sides are of {package}: it defines the name only where an optional package can be imported, or files "
+            "of two releases are mixed"
+        )
+        return phrase(text, package=asker)
     if not parts.package:
         return phrase(
             "where the code that asks and what it asks are of two packages, their releases do not fit together; where "

@@ -9,13 +9,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from patcher.diagnose.conflicts import conflict_in
 from patcher.diagnose.cut_tracebacks import announced
 from patcher.diagnose.diagnosis import Diagnosis, Explanation, Finding, Offer, Role, Verdict
 from patcher.diagnose.evidence import Call, Evidence, Hit, LogLine
 from patcher.diagnose.exception_message import TELLING_WITH_RECORD, MessageParts
 from patcher.diagnose.explaining import explain, whole_line
 from patcher.diagnose.fixes import FixContext, fixes_for, versions_allow
-from patcher.diagnose.frame import frame_of
+from patcher.diagnose.frame import Frame, frame_of
 from patcher.diagnose.known_issues import KnownIssue, known_issues
 from patcher.diagnose.line_meaning import (
     complaints,
@@ -244,7 +245,7 @@ def _findings(found: Sequence[Candidate], context: FixContext, evidence: Evidenc
 
 def _finding_of_candidate(one: Candidate, role: Role, context: FixContext, behind: Sequence[Call] = ()) -> Finding:
     fixes = _fixes(one, context)
-    unknown = one.symptom is None or one.symptom.generic
+    unknown = one.symptom is None or one.symptom.generic or one.symptom.part == "wrapper"
     below = [place.text for place in one.about if place.file == one.place.file and place.number > one.place.number]
     raised = one.raised
     complaint = one.symptom is None and (raised is None or (not raised.name and bool(raised.message)))
@@ -279,6 +280,10 @@ def _with_neighbours(root: Finding, one: Candidate, evidence: Evidence) -> Expla
     on Ascend why it failed."""
     explained, place = root.explanation, root.place
     if is_crash(place.text) and (explained is None or explained.parts is None):
+        at = _crashed_in(place, (*one.about, *evidence.last))
+        if at is not None:
+            sentence = phrase("Python was in {place} at that moment", place=at.shown)
+            return Explanation(sentence, MessageParts("around", found=at.shown), at)
         before = _last_before(place, (*one.about, *evidence.last))
         if before is None:
             return explained
@@ -286,13 +291,34 @@ def _with_neighbours(root: Finding, one: Candidate, evidence: Evidence) -> Expla
         bare = label.text if label.level or re.search(r"\d", label.label) else before.text
         said = " ".join(bare.split())[:_MOST]
         sentence = phrase("the last that was said before it, in line {line}: {words}", line=before.number, words=said)
-        parts = MessageParts("before", found=said)
+        parts = MessageParts("around", found=said)
         return Explanation(sentence, parts) if explained is None else replace(explained, sentence=sentence, parts=parts)
+    if _CONFLICT.search(place.text):
+        listed = {line.number: line.text for line in (*one.about, *evidence.last) if line.file == place.file}
+        told = conflict_in(text for number, text in sorted(listed.items()) if number > place.number)
+        return Explanation(told, MessageParts("around")) if told is not None else explained
     if explained is not None and not explained.remedy:
         below = [line for line in evidence.last if line.file == place.file and line.number > place.number]
         if any(is_native_error(line.text) for line in below):
             return replace(explained, remedy=next(filter(None, (native_reason(line.text) for line in below)), ""))
     return explained
+
+
+_CONFLICT = re.compile(r"versions have conflicting dependencies")
+_STACK = re.compile(r"(?:Current thread\b.*|Stack) \(most recent call first\):$")
+_NATIVE_FRAME = re.compile(r"@ +0x[0-9a-f]+ ")
+_IN_STACK = re.compile(r'(File "[^"]+", line \d+) in ')
+
+
+def _crashed_in(place: LogLine, lines: Sequence[LogLine]) -> Frame | None:
+    """The innermost frame of the stack that faulthandler prints below a crash, the first one that it names."""
+    below = {line.number: line.text for line in lines if line.file == place.file and line.number >= place.number}
+    texts = iter([text for _, text in sorted(below.items())])
+    if any(_STACK.search(text) for text in texts):
+        # `File "/venv/vllm/worker.py", line 40 in apply`, where a traceback has a comma before `in`.
+        frame = _IN_STACK.search(next(texts, ""))
+        return frame_of(f"{frame[1]}, in") if frame is not None else None
+    return None
 
 
 def _last_before(place: LogLine, lines: Sequence[LogLine]) -> LogLine | None:
@@ -301,6 +327,7 @@ def _last_before(place: LogLine, lines: Sequence[LogLine]) -> LogLine | None:
     for _, line in sorted(before.items(), reverse=True):
         silent = is_noise(line.text) and not is_bar(line.text)
         inner = line.text[:1] in " \t" and not is_bar(line.text)
+        inner = inner or _NATIVE_FRAME.search(line.text) is not None
         if not (silent or inner or is_crash(line.text) or complaints((line,))):
             return line
     return None

@@ -268,8 +268,9 @@ def _sign(stripped: Stripped) -> Phase | None:
     """The phase that a line begins; None for other lines."""
     phases = [phase for actor in stripped.actors if (phase := _ACTORS.get(actor)) is not None]
     text = stripped.text
+    bare = text.lstrip("(\"'")  # verl prints some lines with pprint: `("Initial validation metrics: {'val-core/…`.
     for sign, phase in _SIGNS:
-        if text.startswith(sign) or (phase == "rollout" and sign in text):
+        if bare.startswith(sign) or (phase == "rollout" and sign in text):
             phases.append(phase)
             break
     phases += [phase for sign, phase in _BY_HAND if sign in text]

@@ -240,3 +240,26 @@ def test_a_cut_line_of_code_and_text_below_it_are_no_error() -> None:
 def test_code_that_is_nested_too_deeply_to_be_read(code: str, end: str) -> None:
     found = diagnosed(HEAD + FRAME + code + end)
     assert (found.verdict, found.root is not None) == ("failed", True)
+
+
+def test_an_exception_that_ray_names_above_its_frames_is_told_with_the_innermost() -> None:
+    log = (
+        "ray.exceptions.RayTaskError(NotImplementedError): ray::TaskRunner.run() (pid=29, ip=10.0.0.1)\n"
+        "           ^^^^^^^^^^^^^^\n"
+        f"{OWN}"
+        '  File "/app/fork/verl/workers/reward_manager/naive.py", line 89, in __call__\n'
+    )
+    found = diagnosis_of(Scanner(load_symptoms()).scan([("run.log", io.BytesIO(log.encode()))]), FixContext({}))
+    assert found.root is not None
+    assert found.root.explanation is not None
+    said = "verl (verl/workers/reward_manager/naive.py:89) raises NotImplementedError; what it says is cut off"
+    assert str(found.root.explanation.sentence) == said
+
+
+def test_the_assertion_is_read_from_frames_below_its_exception() -> None:
+    label = "ERROR 05-29 07:34:21 [core.py:491] "
+    frames = '  File "/workspace/vllm/vllm/v1/core/sched/scheduler.py", line 386, in schedule\n'
+    log = f"{label}AssertionError\n{label}{frames}{label}    assert num_new_tokens > 0\n"
+    assert sentence(log) == (
+        "/workspace/vllm/vllm/v1/core/sched/scheduler.py:386 asserts num_new_tokens > 0, which does not hold"
+    )

@@ -37,6 +37,14 @@ def test_a_command_names_the_package_that_the_line_names(module: str, package: s
     assert found.fixes[0].commands == (f"python3 -m pip install {package}",)
 
 
+def test_a_command_takes_the_range_that_the_line_names() -> None:
+    found = root(
+        "ImportError: transformers>=4.41.2,<=4.45.0 is required for a normal functioning of this module, but found "
+        "transformers==4.45.2.\n"
+    )
+    assert found.fixes[0].commands == ("python3 -m pip install 'transformers>=4.41.2,<=4.45.0'",)
+
+
 def test_without_a_line_the_word_stands_for_itself() -> None:
     missing = next(one for one in SYMPTOMS if one.id == "module-missing")
     assert fixes_for(missing, FixContext({}))[0].commands == ("python3 -m pip install PACKAGE",)

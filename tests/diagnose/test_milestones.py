@@ -31,6 +31,11 @@ def test_a_run_of_a_release_passes_all_phases(release: str) -> None:
     assert found.dashboard == "http://127.0.0.1:8265"
 
 
+def test_lines_that_are_printed_with_pprint_count_too() -> None:
+    for line in ("(\"Initial validation metrics: {'val-core/acc': \"\n", "'Initial validation metrics: {}'\n"):
+        assert read(f"(TaskRunner pid=1) {line}").phase == "loop"
+
+
 def test_stamps_name_the_phases_and_a_sync_that_hangs() -> None:
     found = read(
         "(TaskRunner pid=1) [uky] config begin 0.0s pid=1\n(TaskRunner pid=1) [uky] config end 0.4s pid=1\n"

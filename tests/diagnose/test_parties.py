@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from patcher.diagnose.directions import direction_at
 from patcher.diagnose.frame import frame_of
 from patcher.diagnose.parties import owner_of, party
 from tests.diagnose.diagnosed import symptom
@@ -48,6 +49,14 @@ def test_a_function_within_another_of_the_same_checkout_is_of_the_same_party() -
     frames = frame(f"{tree}/models/rose.py", "__init__") + frame(f"{tree}/utils.py", "make", "layer(idx=1)")
     found = explained("TypeError: Rose.__init__.<locals>.<lambda>() got an unexpected keyword argument 'idx'", frames)
     assert str(found.often).startswith("both sides are of sglang: this release has a mistake")
+
+
+def test_a_checkout_that_lacks_its_own_name_is_not_sent_to_other_releases() -> None:
+    frames = frame("/code/vllm/vllm/engine/llm_engine.py", "<module>", "from vllm.engine.ray_utils import RayWorker")
+    found = explained("ImportError: cannot import name 'RayWorker' from 'vllm.engine.ray_utils'", frames)
+    assert str(found.often).startswith("both sides are of vllm: it defines the name only where an optional package")
+    assert found.parts is not None
+    assert direction_at(None, found.parts, {"vllm": "0.2.6"}, found.at) is None  # type: ignore[arg-type]
 
 
 REFUSED = "TypeError: Bed.__init__() got an unexpected keyword argument 'soil'"
