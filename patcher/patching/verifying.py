@@ -14,8 +14,9 @@ from patcher.check.untried import untried
 from patcher.checks import Check, Status
 from patcher.i18n import Phrase, phrase
 from patcher.patching.change_record import NAMES, fork_state, state_of
+from patcher.patching.marked_lines import changed_lines
 from patcher.patching.status import RecordsStatus, records_status
-from patcher.plan.outcome import RecordOutcome
+from patcher.plan.outcome import RecordOutcome, Spot
 from patcher.session.pre_images import BEGIN_ANEW, MERGE
 from patcher.session.session import NAME_IT, Session
 from patcher.worktree.ledger import PatchedFile
@@ -46,7 +47,10 @@ def marker_checks(session: Session) -> tuple[Check, ...]:
     planning = time.monotonic() - started
     share = planning / max(1, len(found.outcomes))
     by_hand = _fix_of_hand_edits(session, found.outcomes)
-    checks = [_record_check(outcome, share, by_hand) for outcome in found.outcomes]
+    # What the ledger knows is compared by hash.
+    unknown = {outcome.id for outcome in found.outcomes if outcome.kind == "adopted"} - found.ledger.records.keys()
+    changed = changed_lines(session, unknown) if unknown else {}
+    checks = [_record_check(outcome, share, by_hand, changed.get(outcome.id)) for outcome in found.outcomes]
     other = found.pre_images.replaced
     for path, entry in found.ledger.files.items():
         fix = BEGIN_ANEW if path in other.anew else MERGE if path in other.mixed else by_hand
@@ -84,8 +88,12 @@ def _fix_of_hand_edits(session: Session, outcomes: Iterable[RecordOutcome]) -> s
     return shlex.join(["uky-patch", *step.words]) if step is not None else ""
 
 
-def _record_check(outcome: RecordOutcome, seconds: float, by_hand: str) -> Check:
+def _record_check(outcome: RecordOutcome, seconds: float, by_hand: str, changed: Spot | None) -> Check:
     name = f"record {outcome.id}"
+    if changed is not None:
+        text = phrase("{file}:{line} carries its mark, and is not what it makes", file=changed.file, line=changed.line)
+        fix = phrase("write the line as uky-patch explain {id} shows it, or take its mark out", id=outcome.id)
+        return Check(name, "markers", "fail", seconds, text, fix)
     match outcome.kind:
         case "applied" | "adopted" | "resolved":
             return Check(name, "markers", "ok", seconds, outcome.detail)

@@ -189,7 +189,7 @@ def marked_spots(outcome: RecordOutcome, plans: Mapping[str, FilePlan], word: st
         Spot(file, number)
         for file in outcome.files
         if file in plans
-        for number, line in _own_lines(outcome.id, plans[file].text or "", word)
+        for number, line in own_lines(outcome.id, plans[file].text or "", word)
         if not line.lstrip().startswith("#")
     )
 
@@ -208,7 +208,7 @@ def _unchanged(name: str, planned: Iterable[FilePlan], inputs: PlanInputs) -> bo
     """
 
     def lines(text: str) -> list[str]:
-        return [line for _, line in _own_lines(name, text, inputs.word)]
+        return [line for _, line in own_lines(name, text, inputs.word)]
 
     def same(file: FilePlan) -> bool:
         state, text = inputs.files[file.path], file.text or ""
@@ -219,7 +219,7 @@ def _unchanged(name: str, planned: Iterable[FilePlan], inputs: PlanInputs) -> bo
     return all(map(same, planned))
 
 
-def _own_lines(name: str, text: str, word: str) -> list[tuple[int, str]]:
+def own_lines(name: str, text: str, word: str) -> list[tuple[int, str]]:
     """The lines that carry the record's marker, alone or beside another's, with their numbers."""
     from patcher.rewrite.marker import line_markers
 
