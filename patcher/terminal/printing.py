@@ -31,11 +31,13 @@ class Guarded:
     def __init__(self, stream: TextIO) -> None:
         self.inner = stream
 
-    def write(self, text: str) -> int:
+    def write(self, text: str | bytes) -> int:
         from patcher.secrets.redacting import here
 
         end_passing()
-        self.inner.write(self._shown(here().document(text)))
+        # click 8.5 writes what it offers to a shell as bytes, to a stream without a `buffer` directly.
+        shown = text if isinstance(text, str) else text.decode("utf-8", "replace")
+        self.inner.write(self._shown(here().document(shown)))
         return len(text)
 
     def writelines(self, lines: list[str]) -> None:

@@ -14,10 +14,8 @@ from patcher.cli.app import COMMANDS, run
 
 def offered(words: str, number: int) -> set[str]:
     asked = {"_UKY_PATCH_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(number)}
-    code = "from patcher.cli.app import uky_patch; uky_patch(prog_name='uky-patch')"
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=os.environ | asked, capture_output=True, text=True, check=True
-    )
+    command = str(Path(sys.executable).with_name("uky-patch"))
+    done = subprocess.run([command], env=os.environ | asked, capture_output=True, text=True, check=True)
     return {line.partition(",")[2] for line in done.stdout.splitlines()}
 
 
