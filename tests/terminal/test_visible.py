@@ -106,5 +106,8 @@ def test_nothing_writes_past_a_guard() -> None:
     assert guard(guarded) is guarded
     for name in ("buffer", "detach", "reconfigure"):
         assert not hasattr(guarded, name)
-    with pytest.raises((TypeError, AttributeError)):
-        guarded.write(b"\x1b[2J")  # type: ignore[arg-type]
+    guarded.write(b"\x1b[2J of bytes, token=hf_abcdefghijklmnopqrstuvwxyzABCDEF12")
+    shown = guarded.inner.getvalue()  # type: ignore[attr-defined]
+    assert "of bytes" in shown
+    assert "\x1b" not in shown
+    assert "hf_abc" not in shown
