@@ -62,16 +62,16 @@ def parse_cut_name(line: str, codes: Sequence[str]) -> MessageParts | None:
     return None
 
 
-_OF_TASK = re.compile(rf"\bRayTaskError\((?P<name>{NAME})\): ray::")
+_OF_TASK = re.compile(rf"\b(?:RayTaskError\((?P<name>{NAME})\): |raised in its creation task, )ray::")
 
 
 def parse_cut_task(line: str) -> MessageParts | None:
-    """Parse the line in which Ray names an exception above its frames, where the log ends within these:
+    """Parse the line in which Ray names a task above its frames, where the log ends within these:
 
     ray.exceptions.RayTaskError(NotImplementedError): ray::TaskRunner.run() (pid=2991, ip=10.0.0.1)
     """
     found = _OF_TASK.search(line)
-    return MessageParts("cut", names=(found["name"],)) if found is not None else None
+    return MessageParts("cut", names=(found["name"],) if found["name"] else ()) if found is not None else None
 
 
 def completed(line: str, parts: MessageParts) -> str:

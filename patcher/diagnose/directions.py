@@ -140,6 +140,8 @@ def direction_of(parts: MessageParts, known: Mapping[str, str], *, moves: bool =
             found = Direction(name, parts.symbol, unknown=_hidden(name, parts))
     if parts.cut and found is not None and not found.requirement:
         return None
+    if found is None and moves and not parts.cut and has(version):
+        return Direction(name, parts.symbol, unknown=_there(name, parts, version, known=name in known))
     if found is not None and found.unknown and not parts.near and (here := symbols(version)) is not None:
         near = spelled_alike(here, parts.symbol) if here.has(parts.symbol) is False else ""
         if near:
@@ -253,6 +255,20 @@ def _hidden(name: str, parts: MessageParts) -> Phrase | Phrases:
         "of which Python tells nothing here, or the installation is incomplete"
     )
     return phrase(text, name=name, symbol=parts.symbol, near=parts.near)
+
+
+def _there(name: str, parts: MessageParts, version: str, *, known: bool) -> Phrase:
+    """The explanation for a name that the release at hand has, or every release where that is not known."""
+    text = (
+        "{name} {version} has {symbol}: its files are of several releases or incomplete, or a file or folder called "
+        "{module} is imported in its place"
+    )
+    if not known:
+        text = (
+            "the releases of {name} that were looked at have {symbol}: the files are incomplete, or a file or folder "
+            "called {module} is imported in their place"
+        )
+    return phrase(text, name=name, version=version, symbol=parts.symbol, module=parts.package)
 
 
 def _between(name: str, symbol: str, earlier: Sequence[str], seen: Mapping[str, bool | None]) -> Phrase | Phrases:

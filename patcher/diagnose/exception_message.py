@@ -234,6 +234,7 @@ _SHAPES: tuple[tuple[Matter, str], ...] = (
         "shape",
         rf"size mismatch for (?P<names>[\w.]+): .*?(?P<found>{_SIZE}) .*? model is (?P<wanted>{_SIZE})",
     ),
+    ("shape", rf"ize mismatch between saved (?P<found>{_SIZE}) and current:? (?P<wanted>{_SIZE})"),
     ("shape", r"shape '(?P<wanted>\[[^]]*\])' is invalid for input of size (?P<found>\d+)"),
     ("dtype", r"to have the same dtype, but got: (?P<found>[\w: ]+) != (?P<wanted>[\w: ]+)"),
     ("dtype", r"expected scalar type (?P<wanted>\w+) but found (?P<found>\w+)"),

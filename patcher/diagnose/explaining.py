@@ -16,15 +16,15 @@ from itertools import takewhile
 from urllib.parse import quote_plus
 
 from patcher.diagnose.code_message import is_of_getter, object_in, parse_by_code, passes_on, with_class
-from patcher.diagnose.code_sentences import callee_of, code_sentence, configured_sentence, values_of
+from patcher.diagnose.code_sentences import code_sentence, configured_sentence, values_of
 from patcher.diagnose.cut_messages import completed, parse_cut_import, parse_cut_name, parse_cut_task, parse_stopped
 from patcher.diagnose.diagnosis import Explanation
 from patcher.diagnose.evidence import Call, LogLine, Raised
-from patcher.diagnose.exception_message import UNREADABLE_CODE, Matter, MessageParts, parse_message, wanted_type
+from patcher.diagnose.exception_message import UNREADABLE_CODE, Matter, MessageParts, parse_message
 from patcher.diagnose.failed_code import mapping_with, none_operand, pointed_none
 from patcher.diagnose.frame import Frame, distribution, frame_of
 from patcher.diagnose.line_meaning import begins_anew
-from patcher.diagnose.message_words import below_caret, own_words, remedy_in, straight, to_search_for
+from patcher.diagnose.message_words import at_caret, below_caret, own_words, remedy_in, straight, to_search_for
 from patcher.diagnose.own_module import unpickled_module
 from patcher.diagnose.parties import (
     HANDS_ON,
@@ -33,12 +33,12 @@ from patcher.diagnose.parties import (
     given_by_configuration,
     party,
 )
+from patcher.diagnose.sentences import sentence_of
 from patcher.diagnose.usual_cause import usual_cause
 from patcher.i18n import Phrase, phrase
 from patcher.logs.labels import strip_labels
 from patcher.secrets.redacting import here
 
-_IS_EXCEPTION = re.compile(r"(?:Error|Exception|Failed|Failure)\.__init__$")
 _SEARCH = "https://github.com/search?type=issues&q="
 
 _NO_FILE = re.compile(r"<(?!ipython-input)")
@@ -107,7 +107,7 @@ def explain(
             configured_sentence(parts, who, given)
             or _claim_sentence(parts, who, frames)
             or code_sentence(parts, who, calls, lines[0])
-            or _sentence(parts, who, versions)
+            or sentence_of(parts, who, versions)
         )
         often = usual_cause(parts, at, calls, given)
     if sentence is None:
@@ -122,7 +122,7 @@ def explain(
     searched = _searched(first, code) or whole_line(lines[0], raised)
     caller, called = _caller(parts, at, own, calls) if parts is not None and not again else (None, "")
     if parts is not None and parts.matter == "cut" and at is not None:
-        searched = f"{parts.names[0]} {at.path.replace('/', ' ')}"
+        searched = f"{' '.join(parts.names)} {at.path.replace('/', ' ')}"
     return Explanation(
         sentence,
         parts,
@@ -155,8 +155,10 @@ def _parts(
     if raised is not None and (module := unpickled_module(raised)):
         return MessageParts("unpickled", names=(module,))
     # The message of a compiler of kernels is its source; what went wrong there is below the caret.
-    lines = below_caret(lines) or lines
+    kernel, lines = lines, below_caret(lines) or lines
     parts = parse_by_code(first, calls) or parse_message(lines)
+    if parts is not None and parts.matter == "none" and lines is not kernel:
+        return replace(parts, symbol=at_caret(kernel))
     parts = parts or parse_cut_import(lines[0], code) or parse_stopped(first, code)
     parts = parts or parse_cut_name(first, [one.code.strip() for one in calls] or [code])
     if parts is not None:
@@ -349,150 +351,3 @@ def _who(at: Frame | None, versions: Mapping[str, str]) -> Phrase:
     known = versions.get(distribution(at.package), "")
     name = f"{at.package} {known}".strip()
     return phrase("{name} ({place})", name=name, place=at.shown)
-
-
-def _owner(module: str, versions: Mapping[str, str]) -> str:
-    name = distribution(module)
-    return f"{name} {versions.get(name, '')}".strip()
-
-
-def _sentence(parts: MessageParts, who: Phrase, versions: Mapping[str, str]) -> Phrase | None:
-    names = ", ".join(parts.names)
-    match parts.matter:
-        case "missing-name":
-            text = "{who} asks for {symbol}, which {owner} does not have"
-            return phrase(text, who=who, symbol=parts.symbol, owner=_owner(parts.package, versions))
-        case "missing-module" if "." not in parts.symbol:
-            return phrase("{who} imports {module}, which is not installed", who=who, module=parts.symbol)
-        case "missing-module":
-            text = "{who} imports {module}, which {owner} does not have"
-            return phrase(text, who=who, module=parts.symbol, owner=_owner(parts.package, versions))
-        case "missing-attribute" if not parts.symbol:
-            return phrase("{who} asks an object for {name}, which it does not have", who=who, name=names)
-        case "missing-attribute" if wanted := wanted_type(parts):
-            text = "{who} expects a {wanted}, which has {name}, and is given a value of type {kind}"
-            return phrase(text, who=who, wanted=wanted, name=names, kind=parts.symbol)
-        case "missing-attribute":
-            text = "{who} asks an object of {kind} for {name}, which it does not have"
-            return phrase(text, who=who, kind=callee_of(parts), name=names)
-        case "unexpected-argument" if not parts.symbol:
-            return phrase("{who} passes {name}, which is not taken", who=who, name=names)
-        case "unexpected-argument":
-            text = "{who} passes {name} to {callee}, which does not take it"
-            return phrase(text, who=who, name=names, callee=callee_of(parts))
-        case "argument-twice":
-            # `postprocess(output, **row)`, where the row also has a column `output`.
-            text = "{who} passes {name} to {callee} twice: by its place and by name, or by name and within **"
-            return phrase(text, who=who, name=names, callee=parts.symbol)
-        case "option":
-            return phrase("the program is given {name}, which it does not take", name=names)
-        case "missing-argument" if _IS_EXCEPTION.search(parts.symbol):
-            text = "{callee} was lost between two processes: what it said is above, or in that process's own log"
-            return phrase(text, callee=parts.symbol.rpartition(".")[0])
-        case "missing-argument":
-            return phrase("{who} calls {callee} without {names}", who=who, callee=callee_of(parts), names=names)
-        case "too-many-arguments":
-            text = "{who} passes {found} positional arguments to {callee}, which takes {wanted}"
-            return phrase(text, who=who, callee=callee_of(parts), found=parts.found, wanted=parts.wanted)
-        case "version":
-            text = "{who} needs {name} {wanted}, and {found} is installed"
-            return phrase(text, who=who, name=names, wanted=parts.wanted, found=parts.found)
-        case "config-key" if parts.by:
-            return phrase("{key} refers to {name}, which the configuration does not have", key=parts.by, name=names)
-        case "config-key":
-            return phrase("the configuration has no key {name}", name=names)
-        case "config-value" if parts.by:
-            return phrase("{key} refers to {name}, which has no value", key=parts.by, name=names)
-        case "config-value":
-            return phrase("the configuration has no value for {name}", name=names)
-        case "key":
-            return phrase("{who} looks for the key {name}, which is not there", who=who, name=repr(parts.names[0]))
-        case "file" | "value":
-            return phrase("{who} looks for {path}, which is not there", who=who, path=names)
-        case "undefined-name":
-            return phrase("{who} uses {name}, which nothing has defined there", who=who, name=names)
-        case "collective":
-            return phrase("at the same point, {one}, and {other}", one=parts.wanted, other=parts.found)
-        case "empty":
-            return phrase("{who} takes the first of {name}, which has none", who=who, name=names)
-        case "claim":
-            return phrase("{who} asserts {claim}, which does not hold", who=who, claim=names)
-        case "none" if names and parts.symbol:
-            text = "{who} asks {of} for {name}: {of} is None"
-            return phrase(text, who=who, of=parts.symbol, name=names)
-        case "none" if parts.symbol:
-            return phrase("{who} gets None where it needs a value: {of} is None", who=who, of=parts.symbol)
-        case "none" if names:
-            return phrase("{who} asks None for {name}: what should be there is not", who=who, name=names)
-        case "none":
-            return phrase("{who} gets None where it needs a value", who=who)
-        case "unpacking" if parts.found:
-            text = "{who} expects {wanted} values and gets {found}"
-            return phrase(text, who=who, wanted=parts.wanted, found=parts.found)
-        case "unpacking":
-            return phrase("{who} expects {wanted} values and gets more", who=who, wanted=parts.wanted)
-        case "index":
-            text = "{who} asks for place {found} of dimension {name}, which has {wanted}"
-            return phrase(text, who=who, found=parts.found, name=names, wanted=parts.wanted)
-        case "place":
-            text = "{who} takes place {found} of {name}, which has fewer"
-            return phrase(text, who=who, found=parts.found, name=names)
-        case "unwritten":
-            return phrase("{who} calls {name}, which the class in use does not implement", who=who, name=names)
-        case "unprovided":
-            return phrase("{who} has nothing for this case: the conditions above that line tell what it takes", who=who)
-        case "divisor":
-            return phrase("{who} divides by {name}, which is 0", who=who, name=names)
-        case "model-type":
-            text = "{who} does not know the type of this model: {name}"
-            return phrase(text, who=who, name=names)
-        case "compiled":
-            text = "{who} calls {callee} of a compiled extension, where a lookup fails: it has nothing for this call"
-            return phrase(text, who=who, callee=parts.symbol)
-        case "builds":
-            text = (
-                "{who} calls {callee} of a compiled extension with {found} arguments, and the build that is installed "
-                "takes at most {wanted}"
-            )
-            return phrase(text, who=who, callee=parts.symbol, found=parts.found, wanted=parts.wanted)
-        case "deleted":
-            return phrase("{who} deletes {name}, which the object does not have", who=who, name=names)
-        case "environment":
-            text = "{who} reads the environment variable {name}, which is not set"
-            return phrase(text, who=who, name=names)
-        case "allocation":
-            return phrase("the memory is asked for at {place}: {code}", place=parts.symbol, code=parts.found)
-        case "validation":
-            what = ".".join(filter(None, (parts.symbol, names)))
-            text = "{who}: {what} are refused: {words}" if len(parts.names) > 1 else "{who}: {what} is refused: {words}"
-            return phrase(text, who=who, what=what, words=parts.found)
-        case "shape":
-            of = phrase("{who}, {name}", who=who, name=names) if names else who
-            return phrase(
-                "{of}: shapes do not fit, {found} against {wanted}", of=of, found=parts.found, wanted=parts.wanted
-            )
-        case "type" if parts.wanted in ("callable", "subscriptable", "iterable", "a mapping"):
-            text = "{who}: a value of type {found} is not {wanted}"
-            return phrase(text, who=who, found=parts.found, wanted=parts.wanted)
-        case "type":
-            text = "{who}: types of values do not fit, {found} against {wanted}"
-            return phrase(text, who=who, found=parts.found, wanted=parts.wanted)
-        case "nccl":
-            return phrase("NCCL tells: {words}", words=parts.found)
-        case "cuda":
-            return phrase("{who}: CUDA tells: {words}", who=who, words=parts.found)
-        case "dtype":
-            text = "{who}: types of tensors do not fit, {found} against {wanted}"
-            return phrase(text, who=who, found=parts.found, wanted=parts.wanted)
-        case "device":
-            text = "{who}: tensors are on two devices, {found} and {wanted}"
-            return phrase(text, who=who, found=parts.found, wanted=parts.wanted)
-        case "cut":
-            return phrase("{who} raises {name}; what it says is cut off", who=who, name=names)
-        case "unpickled":
-            text = "{who} reads what another process has pickled; {module}, which that one could import, is not here"
-            return phrase(text, who=who, module=names)
-        case "around":
-            return None
-        case "words":
-            return phrase("{who} says: {words}", who=who, words=parts.found)

@@ -22,6 +22,9 @@ _OF_PYTHON = re.compile(
     r"/lib/python\d[\d.]*/|^<frozen |^<string>$|^[A-Za-z]:/.*(?:python[\d.]*|conda\d?|/envs/[^/]+)/lib/", re.IGNORECASE
 )
 _OF_WINDOWS = re.compile(r"[A-Za-z]:\\|\\\\|[^/]*\\(?:site|dist)-packages\\")
+_OF_VERL = re.compile(r".*/(?P<inner>verl/(?:[A-Za-z_]\w*/)*\w+\.py)$")
+"""A module of the package, and none of a project that lies in a folder of that name: `verl/agent-lightning/trainer.py`.
+"""
 _DISTRIBUTIONS = {
     "dateutil": "python-dateutil",
     "dotenv": "python-dotenv",
@@ -87,8 +90,8 @@ def frame_of(text: str) -> Frame | None:
         return Frame(hidden["inner"], line, hidden["inner"].split("/")[0], True)
     if _OF_PYTHON.search(slashed):
         return Frame(path, line, "", True)
-    at = path.rfind("/verl/")
-    return Frame(path[at + 1 :], line, "verl", False) if at >= 0 else Frame(path, line, "", False)
+    own = _OF_VERL.search(path)
+    return Frame(own["inner"], line, "verl", False) if own is not None else Frame(path, line, "", False)
 
 
 def is_installed(path: str) -> bool:

@@ -14,7 +14,7 @@ _ADVICE = (
     r"did you mean",
     r"you (?:can|should|need to|must|may want to)\b",
     r"consider (?:setting|using|enabling|increasing|reducing)",
-    r"to (?:fix|resolve|avoid|work around|append to your config|use|enable|disable) ",
+    r"to (?:fix|resolve|avoid|work around|append to your config|use|enable|disable)[ ,]",
     r"supported (?:versions|values|types|dtypes|models|options|backends)\b.* (?:are|is)",
     r"must be (?:one of|in)",
     r"(?:pip|conda|apt|apt-get) install ",
@@ -68,6 +68,14 @@ def below_caret(lines: Sequence[str]) -> list[str]:
     if said and (found := _OBJECT.match(said[0])) is not None:
         return [f"{found['name']}: {found['words']}"]
     return said
+
+
+def at_caret(lines: Sequence[str]) -> str:
+    """The name in a kernel's source that Triton's caret stands below: `hk0` of `p = hk0 + i`; "" where it is none."""
+    texts = [strip_labels(line).text for line in lines]
+    at = next((at for at in range(len(texts) - 1, 0, -1) if _CARET.match(texts[at])), 0)
+    found = re.compile(r"[A-Za-z_]\w*").match(texts[at - 1], texts[at].index("^")) if at else None
+    return found[0] if found is not None else ""
 
 
 def own_words(lines: Sequence[str], named: bool = True) -> str:

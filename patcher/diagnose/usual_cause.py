@@ -12,7 +12,17 @@ from patcher.diagnose.exception_message import MessageParts, is_of_two_releases,
 from patcher.diagnose.failed_code import is_written
 from patcher.diagnose.frame import Frame, distribution, frame_of
 from patcher.diagnose.internal_errors import is_internal, missing_column, shadowing, unknown_command
-from patcher.diagnose.parties import Given, asked_party, asks_itself, frame_above, is_getter, outside_of, party
+from patcher.diagnose.parties import (
+    Given,
+    asked_party,
+    asks_itself,
+    frame_above,
+    is_getter,
+    outside_of,
+    owner_of,
+    party,
+)
+from patcher.diagnose.tensor_sizes import ranks_apart, too_few_for_groups
 from patcher.i18n import Phrase, phrase
 
 _ROTARY = re.compile(r", in apply_\w*rotary_pos_emb\w*$")
@@ -34,6 +44,18 @@ def _of_shadow(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> 
 
 def _of_sizes(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:
     """Why sizes and shapes do not fit."""
+    if parts.matter == "shape" and (ranks := ranks_apart(parts)):
+        text = (
+            "one of the two has 1/{ranks} of the other's elements: the flat piece that one of {ranks} ranks holds "
+            "(FSDP, ZeRO) meets the whole parameter"
+        )
+        return phrase(text, ranks=ranks)
+    if few := too_few_for_groups(parts):
+        text = (
+            "{found} elements are fewer than one group of {size}, so that they were divided into 0 groups: fewer "
+            "samples came together than a group has"
+        )
+        return phrase(text, found=parts.found, size=few)
     if zero := computed_zero(parts, calls):
         text = (
             "there is data, and {name} came out as 0: the code computes that size wrongly, or from a field that the "
@@ -162,6 +184,45 @@ def _of_mistakes(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -
     return None
 
 
+_MODEL_CLASS = re.compile(r"For(?:Conditional|Causal|Sequence|Action|Image|Vision|Token|Question|Masked)\w+$")
+_OF_DATA = frozenset(
+    (
+        *("pixel_values", "pixel_values_videos", "image_grid_thw", "video_grid_thw", "image_sizes", "input_features"),
+        *("input_ids", "attention_mask", "position_ids", "labels"),
+    )
+)
+"""What a batch gives to a model's `forward`."""
+_ENGINES = frozenset(("vllm", "sglang"))
+_ASKED_BY_MANY = frozenset(("transformers", "torch", "accelerate", "peft", "datasets", "numpy"))
+"""Packages that engines build upon, and that know of no engine."""
+
+
+def _of_model(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:
+    """What a model lacks: a method of the class that the code is for, or a field of the batch."""
+    if parts.matter == "missing-argument" and parts.symbol.endswith("forward") and _OF_DATA.issuperset(parts.names):
+        return phrase(
+            "these come from the batch: the rows have no such field, or the processor that makes it was not loaded"
+        )
+    if parts.matter != "missing-attribute":
+        return None
+    if parts.names[0] == "reset_parameters" and any("/fsdp/" in one.frame for one in calls):
+        text = (
+            "FSDP makes a module that was built without memory (meta device) by its reset_parameters, which {kind} "
+            "does not have: define it there, or give FSDP a param_init_fn"
+        )
+        return phrase(text, kind=parts.symbol)
+    if owner_of(parts.symbol) in _ENGINES and party(at) in _ASKED_BY_MANY:
+        text = "an object of {package} was handed to {asker}, which expects one of its own: look at the caller"
+        return phrase(text, package=owner_of(parts.symbol), asker=party(at))
+    if _MODEL_CLASS.search(parts.symbol) and at is not None and (not at.installed or party(at) == "verl"):
+        text = (
+            "the model that was loaded is of another class than this code is written for: look at architectures and "
+            "auto_map in its config.json, and at the path that it was loaded from"
+        )
+        return phrase(text)
+    return None
+
+
 def _of_attribute(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:
     if parts.matter != "missing-attribute" or is_plain_for_own(parts):
         return None
@@ -238,6 +299,7 @@ _RULES = (
     _of_request,
     _of_builds,
     _of_mistakes,
+    _of_model,
     _of_attribute,
     _of_releases,
 )

@@ -31,6 +31,21 @@ CASES: list[tuple[str, dict[str, str], dict[str, bool | None]]] = [
         },
     ),
     (
+        "a module whose package has a function under its name is still imported from",
+        {
+            "sub/__init__.py": "from .grads import grads\n",
+            "sub/grads.py": "def grads(): ...\ndef other(x): ...\nclass C:\n    y = 1\n",
+        },
+        {
+            "pkg.sub.grads": True,
+            "pkg.sub.grads.other": True,
+            "pkg.sub.grads.other(x)": True,
+            "pkg.sub.grads.other(z)": False,
+            "pkg.sub.grads.C.y": True,
+            "pkg.sub.grads.gone": False,
+        },
+    ),
+    (
         "other packages are not known",
         {"a.py": "import os\nfrom torch import nn\n"},
         {"torch.nn": None, "pkg.a.nn": True, "pkg.a.nn.Linear": None, "pkg.a.os": True},

@@ -256,6 +256,20 @@ def test_an_exception_that_ray_names_above_its_frames_is_told_with_the_innermost
     assert str(found.root.explanation.sentence) == said
 
 
+def test_an_actor_that_died_as_it_was_made_is_told_with_the_innermost_frame() -> None:
+    log = (
+        "ray.exceptions.ActorDiedError: The actor died because of an error raised in its creation task, "
+        "ray::RolloutManager.__init__() (pid=91, ip=10.0.0.1)\n"
+        '  File "/app/slime/utils/http_utils.py", line 124, in init_http_client\n'
+        "    count = args.concurrency * args.gpus\n"
+    )
+    found = diagnosis_of(Scanner(load_symptoms()).scan([("run.log", io.BytesIO(log.encode()))]), FixContext({}))
+    assert found.root is not None
+    assert found.root.explanation is not None
+    said = "the log ends within a traceback, at /app/slime/utils/http_utils.py:124"
+    assert str(found.root.explanation.sentence) == said
+
+
 def test_the_assertion_is_read_from_frames_below_its_exception() -> None:
     label = "ERROR 05-29 07:34:21 [core.py:491] "
     frames = '  File "/workspace/vllm/vllm/v1/core/sched/scheduler.py", line 386, in schedule\n'

@@ -491,7 +491,25 @@ def test_where_the_release_is_not_known_an_older_one_may_lack_the_name_too(
     assert found is not None
     assert (found.removed_in, found.added_in, found.requirement) == expected
     if "1.2" in there:
-        assert directions.direction_of(parts, {"name": "1.2"}) is None
+        has_it = directions.direction_of(parts, {"name": "1.2"})
+        assert has_it is not None
+        assert str(has_it.unknown).startswith("name 1.2 has name.x: its files are of several releases or incomplete")
+
+
+def test_of_a_name_that_all_releases_have_it_is_said_what_hides_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for release in RELEASES:
+        (tmp_path / release / "name").mkdir(parents=True)
+        (tmp_path / release / "name/__init__.py").write_text("def x(): ...\n")
+    monkeypatch.setattr(directions, "versions", lambda _: RELEASES)
+    monkeypatch.setattr(directions, "release_folder", lambda _, release: tmp_path / release)
+    parts = parse_message(["AttributeError: module 'name' has no attribute 'x'"])
+    assert parts is not None
+    found = directions.direction_of(parts, {})
+    assert found is not None
+    assert found.requirement == ""
+    assert "a file or folder called name is imported in their place" in str(found.unknown)
 
 
 @pytest.mark.parametrize(("asked", "near"), [("LamaModel", "LlamaModel"), ("Qwen4Config", ""), ("Gone", "")])

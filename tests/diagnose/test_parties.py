@@ -59,6 +59,40 @@ def test_a_checkout_that_lacks_its_own_name_is_not_sent_to_other_releases() -> N
     assert direction_at(None, found.parts, {"vllm": "0.2.6"}, found.at) is None  # type: ignore[arg-type]
 
 
+def test_a_project_in_a_folder_called_verl_is_not_verl() -> None:
+    assert party(frame_of('File "/workspace/verl/agent-lightning/agentlightning/trainer.py", line 1, in f')) == ""
+    assert party(frame_of('File "/workspace/verl/verl/trainer/main_ppo.py", line 1, in f')) == "verl"
+
+
+def test_a_model_of_another_class_is_told_by_the_code_that_asks() -> None:
+    missing = "AttributeError: 'Qwen2VLForConditionalGeneration' object has no attribute 'policy_head'"
+    found = explained(missing, frame("/app/load.py", "load", "model.policy_head.load_state_dict(x)"))
+    assert str(found.often).startswith("the model that was loaded is of another class than this code is written for")
+    inside = frame(f"{SITE}/garden/load.py", "load", "model.policy_head.load_state_dict(x)")
+    assert "of another class" not in str(explained(missing, inside).often)
+
+
+def test_an_engines_object_in_another_packages_hands_is_its_callers() -> None:
+    frames = frame("/app/eval.py", "f", "model.generate(x, params)")
+    frames += frame(f"{SITE}/transformers/generation/utils.py", "generate", "model_kwargs = config.update(**kwargs)")
+    found = explained("AttributeError: 'SamplingParams' object has no attribute 'update'", frames)
+    said = "an object of vllm was handed to transformers, which expects one of its own: look at the caller"
+    assert str(found.often) == said
+
+
+def test_what_a_batch_gives_is_told_by_its_names() -> None:
+    lacking = "TypeError: Bed.forward() missing 1 required positional argument: "
+    frames = frame(f"{SITE}/torch/distributed/fsdp/wrap.py", "forward", "return self.module(*args, **kwargs)")
+    assert str(explained(f"{lacking}'pixel_values'", frames).often).startswith("these come from the batch")
+    assert not str(explained(f"{lacking}'soil'", frames).often).startswith("these come from the batch")
+
+
+def test_what_fsdp_builds_on_the_meta_device_wants_reset_parameters() -> None:
+    frames = frame(f"{SITE}/torch/distributed/fsdp/_wrap_utils.py", "_auto_wrap", "module.reset_parameters()")
+    found = explained("AttributeError: 'RoseNorm' object has no attribute 'reset_parameters'", frames)
+    assert str(found.often).endswith("which RoseNorm does not have: define it there, or give FSDP a param_init_fn")
+
+
 REFUSED = "TypeError: Bed.__init__() got an unexpected keyword argument 'soil'"
 
 

@@ -89,6 +89,8 @@ class Symbols:
         if query is None:
             raise ValueError(f"{symbol!r} is neither a dotted name nor one with a parameter in parentheses")
         found = self.resolve(query[1])
+        if isinstance(found.definition, Absent):
+            found = self._in_shadowed_module(query[1]) or found
         definition = found.definition
         if query[2] is not None and not isinstance(definition, Absent):
             answers = {self._takes(one, query[2]) for one in (definition, *found.alternatives)}
@@ -103,6 +105,22 @@ class Symbols:
                 return True if self._binds(query[1]) else None
             case _:
                 return True
+
+    def _in_shadowed_module(self, symbol: str) -> Resolution | None:
+        """What an import statement finds in a module whose package has something else under the module's name.
+
+        With `from .grads import grads` in `pkg/__init__.py`, `pkg.grads` is the function, and `from pkg.grads import x`
+        still asks the module.
+        """
+        parts = symbol.split(".")
+        for length in range(len(parts) - 1, 1, -1):
+            module = self.modules.find(".".join(parts[:length]))
+            if isinstance(module, Module):
+                found = Resolution(module)
+                for name in parts[length:]:
+                    found = self.member(found.definition, name)
+                return found
+        return None
 
     def resolve(self, symbol: str) -> Resolution:
         """Follow a dotted name to its definition, through re-exports, inheritance and lazily served names."""

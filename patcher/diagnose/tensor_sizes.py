@@ -1,0 +1,42 @@
+"""What the sizes of two tensors that do not fit say of each other.
+
+size of tensor a (9846529) must match the size of tensor b (39386113)     39386113 / 4, rounded up, is 9846529
+"""
+
+from __future__ import annotations
+
+import re
+from math import ceil, prod
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from patcher.diagnose.exception_message import MessageParts
+
+_SMALLEST = 1000
+"""Elements of a piece of a parameter. Set by hand: sizes of batches and lengths that differ by a factor are smaller."""
+_MOST_RANKS = 4096
+
+
+def ranks_apart(parts: MessageParts) -> int:
+    """Over how many ranks the larger of two tensors is divided if the other is the flat piece of one; 0 where neither
+    is one."""
+    found, wanted = _sizes(parts.found), _sizes(parts.wanted)
+    if 1 not in (len(found), len(wanted)):
+        return 0
+    small, large = sorted((prod(found), prod(wanted)))
+    ranks = round(large / small) if small >= _SMALLEST else 0
+    return ranks if 2 <= ranks <= _MOST_RANKS and ceil(large / ranks) == small else 0
+
+
+def too_few_for_groups(parts: MessageParts) -> int:
+    """The size of a group where the elements are fewer than that: 8 of `shape '[0, 8]' is invalid for input of size 2`;
+    0 where the message is of another kind."""
+    sizes = _sizes(parts.wanted)
+    if parts.matter != "shape" or not parts.wanted.startswith("[") or sizes.count(0) != 1 or not parts.found.isdigit():
+        return 0
+    group = prod(size for size in sizes if size)
+    return group if 0 < int(parts.found) < group else 0
+
+
+def _sizes(text: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", text)]
