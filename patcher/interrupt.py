@@ -1,9 +1,10 @@
-"""Ctrl-C before and after the command itself: one line and exit code 130, whatever is being imported at that moment.
+"""Ctrl-C and SIGTERM before and after the command itself: one line and exit code 130, whatever is being imported then.
 
 Importing the command line takes a tenth of a second. A KeyboardInterrupt in that time would end in a traceback, or be
 lost where Python runs code that may not fail (a callback of the collector). So until a command runs, and again once
-it has run, the signal ends the process at once. What this module imports is loaded when Python starts: each further
-import here would be a moment in which Ctrl-C gives a traceback.
+it has run, the signal ends the process at once. SIGTERM, with which Slurm, Docker and a CI's time limit end a program,
+counts like Ctrl-C, so that it too leaves one answer and nothing half done. What this module imports is loaded when
+Python starts: each further import here would be a moment in which Ctrl-C gives a traceback.
 """
 
 import _signal  # type: ignore[import-not-found]  # `signal` imports enum first: 2 ms without a handler.
@@ -15,16 +16,26 @@ _answered = False
 _OPTION = "--format"
 
 
+_SIGNALS = (_signal.SIGINT, _signal.SIGTERM)
+
+
 def end_at_once() -> None:
-    """From now on Ctrl-C ends the process. Where it is ignored, as behind `nohup … &`, it stays ignored."""
-    if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
-        _signal.signal(_signal.SIGINT, _end)
+    """From now on the signals end the process. Where one is ignored, as behind `nohup … &`, it stays ignored.
+
+    A process that works for a command imports this module too, and has no answer of its own to give.
+    """
+    if "--multiprocessing-fork" in sys.orig_argv:
+        return
+    for signal in _SIGNALS:
+        if _signal.getsignal(signal) in (_signal.default_int_handler, _signal.SIG_DFL):
+            _signal.signal(signal, _end)
 
 
 def raise_instead() -> None:
-    """From now on Ctrl-C is a KeyboardInterrupt again, so that a command can clean up behind itself."""
-    if _signal.getsignal(_signal.SIGINT) is _end:
-        _signal.signal(_signal.SIGINT, _signal.default_int_handler)
+    """From now on each is a KeyboardInterrupt, so that a command can clean up behind itself."""
+    for signal in _SIGNALS:
+        if _signal.getsignal(signal) is _end:
+            _signal.signal(signal, _signal.default_int_handler)
 
 
 def answered() -> None:
@@ -49,7 +60,8 @@ def asks_for_json(arguments: list[str]) -> bool:
 
 
 def _end(*_: object) -> None:
-    _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
+    for signal in _SIGNALS:
+        _signal.signal(signal, _signal.SIG_IGN)
     if not _answered:
         if asks_for_json(sys.argv[1:]):
             error = '{"title": "interrupted", "cause": "", "advice": "", "code": 130}'

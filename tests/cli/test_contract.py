@@ -370,17 +370,17 @@ def hook(event, _):
     if event == "import":
         left[0] -= 1
         if left[0] == 0:
-            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), signal.{signal})
 patcher.interrupt.end_at_once()
 sys.addaudithook(hook)
 """
 
 
 @pytest.mark.parametrize("number", [1, 2, 5, 10, 20, 40, 60, 80, 100, 130, 160, 200])
-@pytest.mark.parametrize("form", ["text", "json"])
-def test_an_interrupt_at_any_import(place: Place, number: int, form: str) -> None:
+@pytest.mark.parametrize(("form", "sent"), [("text", "SIGINT"), ("json", "SIGINT"), ("json", "SIGTERM")])
+def test_an_interrupt_at_any_import(place: Place, number: int, form: str, sent: str) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    done = place.run("--format", form, "status", code=AT_IMPORT.format(number=number))
+    done = place.run("--format", form, "status", code=AT_IMPORT.format(number=number, signal=sent))
     assert (done.returncode, done.stderr) == (130, b"interrupted\n")
     assert done.stdout == b"" or the_object(done.stdout)["error"]["code"] == 130
 
