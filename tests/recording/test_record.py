@@ -183,9 +183,8 @@ def test_records_that_use_what_another_brings_are_made_after_it(fork: Path, call
     wanted = {user: (fork / user).read_text() for user in users}
     records = call("record", "--yes").json["records"]
     git(fork, "checkout", "-q", "--", "verl")
-    assert call("apply", "--allow-dirty", *(one["id"] for one in records)).json["written"] == sorted(
-        ["verl/zones.py", *users]
-    )
+    written = call("apply", "--allow-dirty", *(one["id"] for one in records)).json["written"]
+    assert sorted(written) == sorted(["verl/zones.py", *users])
     made = {user: (fork / user).read_text() for user in users}
     assert all(ast.dump(ast.parse(made[user])) == ast.dump(ast.parse(wanted[user])) for user in users)
 
