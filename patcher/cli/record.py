@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -16,6 +18,7 @@ from patcher.i18n import language, phrase, show
 from patcher.session.session import Session
 
 if TYPE_CHECKING:
+    from patcher.recording.base import Base
     from patcher.recording.proposal import Group, Proposal, Recorded
 
 
@@ -77,7 +80,10 @@ def command(
     folder = folder_for(session, into)
     only = tuple(_below_root(session, file) for file in files)
 
-    found = propose(session, find_base(session, base, new=new), only=only, against=against, new=new, tell=progress)
+    compared = find_base(session, base, new=new)
+    for file in only:
+        _require_known(session, compared, file)
+    found = propose(session, compared, only=only, against=against, new=new, tell=progress)
     progress("")
     if not dry_run and not yes and is_asked(session):
         found = asked(session, found)
@@ -90,12 +96,27 @@ def _below_root(session: Session, file: str) -> str:
     """A path as the tree names it, given below its root or below the folder that the command was started in."""
     root = session.tree.root
     here = Path.cwd() / file
-    if (root / file).exists() or not here.exists():
+    if not Path(file).is_absolute() and ((root / file).exists() or not here.exists()):
         return Path(file).as_posix()
     try:
         return here.resolve().relative_to(root.resolve()).as_posix()
     except ValueError:
-        raise UsageError(phrase("{file}: not in the tree {root}", file=file, root=root)) from None
+        raise UsageError(phrase("the tree {root} does not hold {file}", file=file, root=root)) from None
+
+
+def _require_known(session: Session, base: Base, file: str) -> None:
+    """Raise UsageError where neither the tree nor the base has a file or folder."""
+    differing = {*base.before, *base.unreadable}
+    if os.path.lexists(session.tree.root / file) or any(
+        path == file or path.startswith(f"{file.rstrip('/')}/") for path in differing
+    ):
+        return
+    alike = [path for path in differing if path.endswith(f"/{file}")]
+    near = sorted(alike) or get_close_matches(file, sorted(differing), n=3)
+    raise UsageError(
+        phrase("{file}: no such file in the tree or in {base}", file=file, base=base.name),
+        advice=phrase("Did you mean {names}?", names=", ".join(near[:3])) if near else "",
+    )
 
 
 def is_asked(session: Session) -> bool:

@@ -98,7 +98,7 @@ def _base(session: Session, named: str | None, files: Collection[str]) -> Base:
         return find_base(session, named or "HEAD") if files else Base(phrase(""), "", {}, {})
     if checkout(session.tree.root) is not None:
         base = find_base(session, "HEAD")
-        if set(files) <= base.after.keys():
+        if set(files) <= base.after.keys() | base.unreadable.keys():
             return base
     return find_base(session, UPSTREAM)
 
@@ -134,6 +134,10 @@ def _separable(
     refused: list[tuple[str, Phrase]] = []
     texts = dict(before)
     for record in records:
+        unreadable = next((base.unreadable[file] for file in record.files if file in base.unreadable), None)
+        if unreadable is not None:
+            refused.append((record.id, unreadable))
+            continue
         made = with_all([record], texts, base.verl)
         changed = [file for file in made if made[file] != texts.get(file)]
         if not changed:

@@ -396,3 +396,63 @@ def test_an_import_that_the_fork_itself_has_not_is_said_to_be_that(fork: Path, c
     git(fork, "add", ".")
     left = call("record", "--new", "--dry-run").json["left"]
     assert [one["why"] for one in left] == ["it imports verl.names.three, which the fork does not have either"]
+
+
+def test_a_link_is_named_and_is_no_copy_of_the_file_that_it_leads_to(edited: Path, call: Call) -> None:
+    (edited / "verl/link.py").symlink_to("server.py")
+    (edited / "verl/gone.py").symlink_to("nowhere.py")
+    report = call("record", "--new", "--yes").json
+    why = "it is a link, or was one: copy it along with the records"
+    assert {one["file"]: one["why"] for one in report["left"]} == {"verl/link.py": why, "verl/gone.py": why}
+    assert call("adopt", "--all").code == 0
+    assert set(status(call).values()) == {"applied"}
+    git(edited, "add", "verl")
+    commit(edited, "Links")
+    left = call("record", "--from", "HEAD~1..HEAD", "--new", "--dry-run").json["left"]
+    assert {one["file"] for one in left if one["why"] == why} == {"verl/link.py", "verl/gone.py"}
+
+
+def test_a_record_of_a_link_is_refused_alone(edited: Path, call: Call) -> None:
+    (edited / "verl/link.py").write_bytes((edited / FILE).read_bytes())
+    record_ids = {one["id"] for one in call("record", "--new", "--yes").json["records"]}
+    (edited / "verl/link.py").unlink()
+    (edited / "verl/link.py").symlink_to("server.py")
+    answer = call("adopt", "--all").json
+    assert [one["id"] for one in answer["refused"]] == ["fork-verl-link"]
+    assert set(answer["adopted"]) == record_ids - {"fork-verl-link"}
+
+
+def test_rights_to_execute_a_file_are_named(fork: Path, call: Call) -> None:
+    (fork / "run.sh").write_text("#!/bin/sh\necho\n")
+    (fork / "run.sh").chmod(0o755)
+    (fork / FILE).chmod(0o755)
+    answer = call("record", "--new", "--yes").json
+    assert [one["files"] for one in answer["records"]] == [["run.sh"]]
+    assert {one["file"]: one["why"] for one in answer["left"]} == dict.fromkeys(
+        ("run.sh", FILE), "no record says who may execute it: after an apply, run chmod +x on it"
+    )
+    commit(fork, "Executable")
+    (fork / FILE).chmod(0o644)
+    (left,) = call("record", "--dry-run").json["left"]
+    assert left["why"].endswith("run chmod -x on it")
+
+
+@pytest.mark.parametrize(
+    ("named", "near"), [("server.py", FILE), ("verl/servers.py", FILE), ("/etc/hostname", ""), ("verl/none", "")]
+)
+def test_a_file_that_neither_the_tree_nor_the_base_has_is_an_error(
+    named: str, near: str, edited: Path, call: Call
+) -> None:
+    answer = call("record", named, "--yes")
+    assert answer.code == 2
+    error = answer.json["error"]
+    assert named in error["title"]
+    assert near in error["advice"]
+    assert not (edited / "patches").exists()
+
+
+def test_a_file_that_the_fork_has_taken_away_may_be_named(edited: Path, call: Call) -> None:
+    (edited / "verl/__init__.py").unlink()
+    answer = call("record", "verl/__init__.py", "--dry-run")
+    assert answer.code == 0
+    assert [one["file"] for one in answer.json["left"]] == ["verl/__init__.py"]
