@@ -456,3 +456,27 @@ def test_a_file_that_the_fork_has_taken_away_may_be_named(edited: Path, call: Ca
     answer = call("record", "verl/__init__.py", "--dry-run")
     assert answer.code == 0
     assert [one["file"] for one in answer.json["left"]] == ["verl/__init__.py"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("        parser = Parser()\n", "        # parser = Parser()  # Uky removed, ours is made elsewhere\n"),
+        (
+            '        return parser, get_uri("h", 1)\n',
+            '        # return parser, get_uri("h", 1)  # Uky: ours is made elsewhere\n',
+        ),
+        (
+            "from verl import x\n",
+            "# from verl import x  # Uky: ours is made elsewhere\nfrom verl import y  # Uky: y has all that x had\n",
+        ),
+    ],
+)
+def test_what_a_hand_wrote_behind_a_line_that_it_took_out_is_the_reason(
+    old: str, new: str, fork: Path, call: Call
+) -> None:
+    edit(fork, FILE, old, new)
+    (written,) = call("record", "--yes").json["written"]
+    reason = tomllib.loads(Path(written).read_text())["reason"]
+    assert "ours is made elsewhere" in reason
+    assert ("y has all that x had" in reason) == ("from verl import y" in new)
