@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -19,7 +20,7 @@ from patcher.session.session import Session
 
 if TYPE_CHECKING:
     from patcher.recording.base import Base
-    from patcher.recording.proposal import Group, Proposal, Recorded
+    from patcher.recording.proposal import Group, Left, Proposal, Recorded
 
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -126,19 +127,25 @@ def is_asked(session: Session) -> bool:
 
 def asked(session: Session, found: Proposal) -> Proposal:
     """The proposal as somebody at the terminal wants it."""
+    from patcher.recording.proposal import SKIPPED, Left, line_of
     from patcher.recording.recording import with_records
 
     groups: list[Group] = []
+    skipped: list[Left] = []
     waiting = list(found.records)
     while waiting:
-        kept, others = _ask_about(waiting.pop(0), found, len(waiting))
+        one = waiting.pop(0)
+        kept, others = _ask_about(one, found, len(waiting))
         groups += kept
+        if not kept and others == []:
+            places = {(piece.file, line_of(piece, found.files, session.config.marker)) for piece in one.pieces}
+            skipped += [Left(*place, SKIPPED) for place in sorted(places)]
         if others is None:
             groups += [_as_group(one) for one in waiting]
             break
         if others:
             waiting = [*with_records(session, found, others).records, *waiting]
-    return with_records(session, found, groups)
+    return with_records(session, replace(found, left=(*found.left, *skipped)), groups)
 
 
 def _as_group(one: Recorded, name: str = "") -> Group:
@@ -154,7 +161,8 @@ def _ask_about(one: Recorded, found: Proposal, more: int) -> tuple[list[Group], 
     from patcher.terminal.document import print_report
 
     print_report(proposed(one, found, language()))
-    question = phrase("keep, name, split, skip, or keep all ({more} more follow)?", more=more)
+    text = "keep (k), name (n), split (p), skip (s), or keep all (a; {more} more follow)?"
+    question = phrase(text, more=more)
     choices = {"k": "keep", "n": "name", "p": "split", "s": "skip", "a": "all"}
     answer = click.prompt(
         show(question, language()),

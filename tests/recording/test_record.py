@@ -284,7 +284,7 @@ def test_without_git_a_release_is_asked_for(edited: Path, call: Call) -> None:
 def test_a_pipe_is_not_asked(edited: Path, call: Call) -> None:
     answer = call("record", as_json=False)
     assert answer.code == 0
-    assert "keep, name, split" not in answer.out + answer.err
+    assert "keep (k)" not in answer.out + answer.err
     assert "proven and written to patches/" in answer.out
     assert "uky-patch adopt --all" in answer.out
 
@@ -313,7 +313,17 @@ def test_on_a_terminal_each_record_may_be_named_split_or_skipped(edited: Path, c
     names = {path.stem for path in (edited / "patches").glob("*.toml")}
     assert len(names) == len(call("record", "--from", "HEAD", "--dry-run").json["known"])
     assert "our-flag" in names
-    assert len(call("record", "--dry-run").json["records"]) == 1  # What was skipped.
+    (skipped,) = call("record", "--dry-run").json["records"]
+    place = f"{skipped['places'][0]['file']}:{skipped['places'][0]['line']}"
+    assert "keep (k), name (n), split (p), skip (s), or keep all (a;" in shown
+    assert f"  {place}: skipped when it was asked about" in shown
+
+
+def test_one_that_skips_all_is_told_what_is_in_no_record(edited: Path) -> None:
+    shown = asked(edited, "s", "s", "s").replace("\r", "")
+    assert "3 places are in no record:" in shown
+    assert shown.endswith("nothing was written\n")
+    assert not (edited / "patches").exists()
 
 
 def test_a_formatter_that_went_over_the_fork_leaves_only_what_was_changed(fork: Path, call: Call) -> None:
