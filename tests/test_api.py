@@ -235,7 +235,7 @@ def test_an_argument_of_the_wrong_type_is_named(arguments: dict[str, Any], copy:
 
 
 def test_a_string_is_no_list_of_releases(copy: Path) -> None:
-    with pytest.raises(UsageError, match="against: 'vllm==0.20.2' cannot be read"):
+    with pytest.raises(UsageError, match=r"against: 'vllm==0\.20\.2' cannot be read"):
         api.check(copy, against="vllm==0.20.2")
 
 
@@ -243,7 +243,9 @@ def test_errors_name_arguments_and_no_options_of_the_command_line(copy: Path) ->
     with pytest.raises(api.UkyError) as unknown:
         api.apply(copy, python="/nowhere")
     assert "Give python= an interpreter" in str(unknown.value)
-    subprocess.run("git init -q && git add . && git -c user.name=A -c user.email=a@e commit -qm a", shell=True, cwd=copy)
+    subprocess.run(
+        "git init -q && git add . && git -c user.name=A -c user.email=a@e commit -qm a", shell=True, cwd=copy
+    )
     changed = next(iter(api.plan(copy, assume=ASSUME).files)).path
     with (copy / changed).open("a") as file:
         file.write("# more\n")

@@ -79,7 +79,7 @@ def command(
 
     dry_run = dry_run or diff
     folder = folder_for(session, into)
-    only = tuple(_below_root(session, file) for file in files)
+    only = tuple(below_root(session, file) for file in files)
 
     compared = find_base(session, base, new=new)
     for file in only:
@@ -93,7 +93,7 @@ def command(
     return ExitCode.FINDINGS if dry_run and found.records else ExitCode.CLEAN
 
 
-def _below_root(session: Session, file: str) -> str:
+def below_root(session: Session, file: str) -> str:
     """A path as the tree names it, given below its root or below the folder that the command was started in."""
     root = session.tree.root
     here = Path.cwd() / file

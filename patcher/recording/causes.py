@@ -102,9 +102,7 @@ def split_by_release(pieces: Sequence[Piece], findings: Sequence[Finding]) -> li
     found: dict[frozenset[tuple[str, str | None]], list[Piece]] = {}
     others: list[Piece] = []
     for some in inseparable(pieces):
-        since = frozenset(
-            (one.package, one.since) for one in findings if any(_stands_in(one, piece) for piece in some)
-        )
+        since = frozenset((one.package, one.since) for one in findings if any(_stands_in(one, piece) for piece in some))
         (found.setdefault(since, []) if since else others).extend(some)
     parts = list(found.values()) or [[]]
     parts[0] = [piece for piece in pieces if piece in parts[0] or piece in others]

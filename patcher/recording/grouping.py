@@ -60,10 +60,7 @@ def pieces(made: Mapping[str, Sequence[Made]], before: Mapping[str, str], after:
             shared = shared_names(before[file], after[file], [one.hunk for one in changes])
         for one, in_file in zip(changes, shared, strict=True):
             here = lines[slice(*one.hunk.new)]
-            if _is_new(one):
-                code = " ".join(imported.get(file, ()))
-            else:
-                code = _code(here)
+            code = " ".join(imported.get(file, ())) if _is_new(one) else _code(here)
             names = frozenset(_WORD.findall(code)) - old
             found.append(Piece(file, one, names, sum(map(len, here)), in_file))
     return found

@@ -1,8 +1,8 @@
 """Names that a file has newly, or has no more, and the changes of it in which they stand.
 
-    import sys                  two changes; the second fails when it runs without the first
-    ...
-        sys.stdout.flush()
+import sys                  two changes; the second fails when it runs without the first
+...
+    sys.stdout.flush()
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What is not finished in a record that `uky-patch new` has begun: it may lie there as long as it is off.
 
-    title = "…"
-    pattern = "return 0"
-    with = "return 0"
+title = "…"
+pattern = "return 0"
+with = "return 0"
 """
 
 from __future__ import annotations

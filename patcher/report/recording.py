@@ -4,6 +4,7 @@ no record can hold.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -281,4 +282,5 @@ def rebase_report(found: Rebase, session: Session) -> Iterator[Part]:
         return
     text = "{count} of {all} records are on the branch {branch}, with {own} {own:file|files} of the fork's own"
     yield Lines("", phrase(text, **fields))
-    yield Lines(phrase("Next: {command}", command=f"git switch {found.branch}"))
+    elsewhere = ["-C", str(session.root_option)] if session.root_option is not None else []
+    yield Lines(phrase("Next: {command}", command=shlex.join(["git", *elsewhere, "switch", found.branch])))

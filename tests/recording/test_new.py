@@ -135,3 +135,25 @@ def test_an_edit_that_gives_what_is_there_already_stops_no_other_record(tree: Pa
     answer = uky("apply")
     assert (answer.code, answer.json["written"]) == (0, [FILE])
     assert {one["id"]: one["outcome"] for one in uky("status", "--all").json["records"]}["swapped"] == "adopted"
+
+
+def test_a_place_is_named_below_the_root_or_from_the_folder_of_the_call(
+    tree: Path,  # noqa: F811
+    uky: Uky,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tree.parent)
+    line = line_of("return parser")
+    shown = [
+        uky("new", "mine", "--at", f"{place}:{line}", "--dry-run", json=False).out
+        for place in (FILE, f"{tree.name}/{FILE}", str(tree / FILE))
+    ]
+    assert f'file = "{FILE}"' in shown[0]
+    assert shown[0] == shown[1] == shown[2]
+
+
+def test_one_that_is_for_all_versions_has_no_line_that_says_for_which(tree: Path, uky: Uky) -> None:  # noqa: F811
+    uky("new", "mine", "--at", f"{FILE}:{line_of('return parser')}")
+    lines = uky("explain", "mine", json=False).out.splitlines()
+    assert not any(line.strip() == "for:" for line in lines)
+    assert any(line.startswith("  for: verl") for line in uky("explain", "log-flag", json=False).out.splitlines())

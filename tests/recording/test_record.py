@@ -490,3 +490,9 @@ def test_what_a_hand_wrote_behind_a_line_that_it_took_out_is_the_reason(
     reason = tomllib.loads(Path(written).read_text())["reason"]
     assert "ours is made elsewhere" in reason
     assert ("y has all that x had" in reason) == ("from verl import y" in new)
+
+
+def test_a_file_that_the_fork_has_emptied_is_named_as_such(fork: Path, call: Call) -> None:
+    (fork / FILE).write_text("")
+    (left,) = call("record", "--dry-run").json["left"]
+    assert left["why"] == "the fork has emptied this file: copy it along with the records"
