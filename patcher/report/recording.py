@@ -283,4 +283,5 @@ def rebase_report(found: Rebase, session: Session) -> Iterator[Part]:
     text = "{count} of {all} records are on the branch {branch}, with {own} {own:file|files} of the fork's own"
     yield Lines("", phrase(text, **fields))
     elsewhere = ["-C", str(session.root_option)] if session.root_option is not None else []
-    yield Lines(phrase("Next: {command}", command=shlex.join(["git", *elsewhere, "switch", found.branch])))
+    command = f"git {shlex.join([*elsewhere, 'switch', found.branch])}"
+    yield Lines(phrase("Next: {command}", command=command))

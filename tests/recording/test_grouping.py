@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from patcher.analysis.findings import Finding
+from patcher.i18n import phrase
+from patcher.recording.causes import split_by_release
 from patcher.recording.grouping import Piece, groups, pieces
 from patcher.recording.hunks import Hunk
 from patcher.recording.proof import Made, edits_of_file
@@ -109,3 +112,18 @@ def test_more_changes_than_may_share_a_new_name_stay_with_the_import_that_they_u
     old = f"import os\n{functions}"
     new = old.replace("import os\n", "import os\nimport sys\n").replace("    run(", "    sys.stdout.flush()\n    run(")
     assert len(grouped(old, new)) == 1
+
+
+def test_releases_that_need_them_take_no_import_from_its_use() -> None:
+    """`one` broke in 0.11, `two` in 0.12: two records, but for what a new import ties to a use."""
+    old = "import os\n\n\ndef main():\n    one()\n    done = True\n    two()\n"
+    new = old.replace("import os", "import os\nimport sys").replace("one()", "one(1)").replace("two()", "two(sys)")
+    found = pieces({FILE: edits_of_file(FILE, old, new).made}, {FILE: old}, {FILE: new})
+    findings = [
+        Finding(FILE, line, f"vllm.{name}", "argument removed", "break", phrase(""), since=since)
+        for line, name, since in ((5, "one", "0.11.0"), (7, "two", "0.12.0"))
+    ]
+    parts = split_by_release(found, findings)
+    lines = new.splitlines()
+    texts = [[lines[piece.made.hunk.new[0]].strip() for piece in part] for part in parts]
+    assert sorted(map(sorted, texts)) == [["import sys", "two(sys)"], ["one(1)"]]
