@@ -12,7 +12,10 @@ nothing through the journal, keeps pre-images, and enters the ledger. See docs/a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -23,7 +26,8 @@ from patcher.analysis.findings import FindingKind, Severity
 from patcher.check.checking import check as _check
 from patcher.check.result import CheckRequest as _CheckRequest
 from patcher.check.targets import parse_all
-from patcher.errors import UkyError
+from patcher.errors import UkyError, UsageError
+from patcher.i18n import phrase
 from patcher.patching.applying import Order as _ApplyOrder
 from patcher.patching.applying import apply as _apply
 from patcher.patching.applying import preview as _preview
@@ -163,7 +167,8 @@ def load_records(patches: Iterable[str | Path] = ()) -> tuple[Record, ...]:
     Raises:
         patcher.errors.RecordError: a folder is not there, or records are wrong; it tells all mistakes at once.
     """
-    return load(_paths(patches))
+    with _silent():
+        return load(_paths(patches))
 
 
 def plan(
@@ -198,9 +203,9 @@ def plan(
         patcher.errors.TreeError: the tree cannot be read, or somebody else holds its lock for a minute.
         patcher.errors.EnvironmentProbeError: the interpreter cannot be asked.
     """
-    with silent() as notices:
+    with _silent() as notices:
         session = _session(tree, python, assume, patches)
-        request = session.request(tuple(ids), tuple(tags), tuple(skip))
+        request = session.request(_texts("ids", ids), _texts("tags", tags), _texts("skip", skip))
         return _changes(session, _preview(session, _ApplyOrder(request, merge=merge)), notices)
 
 
@@ -229,9 +234,9 @@ def apply(
         What `plan` raises, and patcher.errors.TreeError where the tree cannot be written, or a file that would be
         changed has uncommitted changes; then nothing was written, or it says what.
     """
-    with silent() as notices:
+    with _silent() as notices:
         session = _session(tree, python, assume, patches)
-        request = session.request(tuple(ids), tuple(tags), tuple(skip))
+        request = session.request(_texts("ids", ids), _texts("tags", tags), _texts("skip", skip))
         done = _apply(session, _ApplyOrder(request, allow_dirty=allow_dirty, merge=merge))
         return _changes(session, done, notices)
 
@@ -263,9 +268,10 @@ def check(
     Raises:
         What `plan` raises, and patcher.errors.ReleaseError where the sources of a release cannot be had.
     """
-    with silent() as notices:
+    with _silent() as notices:
         session = _session(tree, python, assume, patches)
-        order = _CheckRequest(parse_all(against), baseline=parse_all(baseline), since=since, scripts=tuple(scripts))
+        asked, before = parse_all(_texts("against", against)), parse_all(_texts("baseline", baseline))
+        order = _CheckRequest(asked, baseline=before, since=since, scripts=_texts("scripts", scripts))
         done = _check(session, order)
         return CheckResult(
             verl=done.report.verl,
@@ -282,13 +288,75 @@ def check(
 def _session(
     tree: str | Path, python: str | Path | None, assume: Mapping[str, str] | None, patches: Iterable[str | Path]
 ) -> Session:
-    known: dict[str, Any] = {name.strip().lower().replace("_", "-"): text for name, text in (assume or {}).items()}
-    interpreter = None if python is None else Path(python).expanduser()
-    return Session(Path(tree).expanduser(), interpreter, known, _paths(patches))
+    interpreter = None if python is None else _path("python", python)
+    return Session(_path("tree", tree), interpreter, _versions(assume), _paths(patches))
+
+
+@contextmanager
+def _silent() -> Iterator[list[str]]:
+    """Print nothing, and let errors name arguments of these calls where a command would name its options."""
+    with silent() as notices:
+        try:
+            yield notices
+        except UkyError as error:
+            error.title, error.cause, error.advice = map(_with_arguments, (error.title, error.cause, error.advice))
+            error.args = (error.title,)
+            raise
+
+
+_OPTION = re.compile(r"uky-patch [a-z]+(?: --?[\w-]+)*|--([a-z][a-z-]*)(?: [A-Z]+\b)?")
+"""A command with its options, which stays as it is, or an option by itself."""
+_ARGUMENTS = {
+    "root": "tree",
+    "allow-dirty": "allow_dirty=True",
+    "merge": "merge=True",
+    "tag": "tags",
+    **{name: f"{name}=" for name in ("python", "assume", "patches", "skip", "against", "baseline", "scripts")},
+}
+
+
+def _with_arguments(sentence: object) -> str:
+    """`Commit or stash them, or say --allow-dirty.` -> `Commit or stash them, or say allow_dirty=True.`"""
+    return _OPTION.sub(lambda found: _ARGUMENTS.get(found[1] or "", found[0]), str(sentence))
+
+
+def _versions(assume: Mapping[str, str] | None) -> dict[str, Any]:
+    given: object = {} if assume is None else assume
+    if not isinstance(given, Mapping) or not all(isinstance(one, str) for pair in given.items() for one in pair):
+        raise UsageError(
+            phrase("{name}: {value!r} cannot be read", name="assume", value=given),
+            advice=phrase('Give strings by package: {{"vllm": "0.20.2", "flash-attn": "none"}}.'),
+        )
+    return {name.strip().lower().replace("_", "-"): text for name, text in given.items()}
+
+
+def _texts(name: str, given: Iterable[str]) -> tuple[str, ...]:
+    """A list of strings. A string is none, though it could be gone through letter by letter."""
+    values = None if isinstance(given, str) or not isinstance(given, Iterable) else tuple(given)
+    if values is None or not all(isinstance(one, str) for one in values):
+        raise UsageError(
+            phrase("{name}: {value!r} cannot be read", name=name, value=given),
+            advice=phrase("Give a list of strings, also for one alone."),
+        )
+    return values
+
+
+def _path(name: str, given: object) -> Path:
+    if not isinstance(given, (str, os.PathLike)) or "\0" in os.fspath(given):
+        raise UsageError(
+            phrase("{name}: {value!r} cannot be read", name=name, value=given),
+            advice=phrase("Give a path: a string or a pathlib.Path."),
+        )
+    return Path(given).expanduser()
 
 
 def _paths(folders: Iterable[str | Path]) -> tuple[Path, ...]:
-    return tuple(Path(folder).expanduser() for folder in folders)
+    if isinstance(folders, (str, os.PathLike)) or not isinstance(folders, Iterable):
+        raise UsageError(
+            phrase("{name}: {value!r} cannot be read", name="patches", value=folders),
+            advice=phrase("Give a list of paths, also for one alone."),
+        )
+    return tuple(_path("patches", folder) for folder in folders)
 
 
 def _changes(session: Session, done: ApplyResult, notices: list[str]) -> Changes:

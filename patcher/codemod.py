@@ -9,20 +9,24 @@ for a fork that is to be patched, and this where codemods are run anyway, or in 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import libcst as cst
 from libcst.codemod import CodemodCommand, CodemodContext, SkipFile
 
+from patcher.errors import UkyError
 from patcher.plan.replay import Workspace, excused
 from patcher.records.load import load
 from patcher.records.model import Record
-from patcher.rewrite.edits import Edit, Style
+from patcher.rewrite.edits import CreateFile, Edit, Style
 from patcher.rewrite.outcome import AlreadyDone
 
 
 class CodemodError(Exception):
-    """There is no such record, or its edits do not all land in the file; the file stays as it is."""
+    """There is no such record, none that edits Python, or its edits do not all land in the file, which stays as it
+    is."""
 
 
 class RecordCommand(CodemodCommand):
@@ -34,7 +38,7 @@ class RecordCommand(CodemodCommand):
         clean: drop the old lines in place of keeping them as comments.
 
     Raises:
-        CodemodError: there is no such record.
+        CodemodError: there is no such record, or it edits no Python.
         patcher.errors.RecordError: a record cannot be read.
     """
 
@@ -45,15 +49,25 @@ class RecordCommand(CodemodCommand):
         arg_parser.add_argument("--record", required=True, metavar="ID", help="The record's id, as in uky-patch list.")
         arg_parser.add_argument("--patches", action="append", metavar="DIR", help="A further folder of records.")
         arg_parser.add_argument("--clean", action="store_true", help="Drop the old lines.")
+        read = arg_parser.parse_known_args
+
+        def read_and_checked(*arguments: Any, **named: Any) -> tuple[argparse.Namespace, list[str]]:
+            # libcst's runner makes a command for each file, and shows a traceback for each.
+            found, others = read(*arguments, **named)
+            try:
+                _record(found.record, found.patches or ())
+            except (CodemodError, UkyError) as error:
+                why = "; ".join(line.strip() for line in str(error).splitlines())
+                arg_parser.exit(2, f"{arg_parser.prog}: error: {why}\n")
+            return found, others
+
+        arg_parser.parse_known_args = read_and_checked  # type: ignore[method-assign, assignment]
 
     def __init__(
         self, context: CodemodContext, record: str, patches: list[str] | None = None, *, clean: bool = False
     ) -> None:
         super().__init__(context)
-        found = [one for one in load(tuple(map(Path, patches or ()))) if one.id == record]
-        if not found:
-            raise CodemodError(f"there is no record {record}; uky-patch list tells which there are")
-        self._record: Record = found[0]
+        self._record = _record(record, patches or ())
         self._style: Style = "clean" if clean else "comment"
 
     def transform_module_impl(self, tree: cst.Module) -> cst.Module:
@@ -76,3 +90,13 @@ class RecordCommand(CodemodCommand):
             raise CodemodError(f"{self._record.id} has no place in this file as it is: {failed[0].outcome}")
         is_done = any(isinstance(one.outcome, AlreadyDone) for one in done.results)
         raise SkipFile("it is done already" if is_done else "nothing to do")
+
+
+def _record(name: str, patches: Sequence[str]) -> Record:
+    """The record with this id. Raises CodemodError where there is none, or where it edits no Python."""
+    found = next((one for one in load(tuple(map(Path, patches))) if one.id == name), None)
+    if found is None:
+        raise CodemodError(f"there is no record {name}; uky-patch list tells which there are")
+    if not any(edit.file.endswith(".py") and not isinstance(edit, CreateFile) for edit in found.edits):
+        raise CodemodError(f"{name} edits no Python: {', '.join(found.files)}; uky-patch apply {name} makes its edits")
+    return found

@@ -8,10 +8,12 @@ import subprocess
 import sys
 from dataclasses import FrozenInstanceError, is_dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from patcher import api
+from patcher.errors import UsageError
 from patcher.packages.releases import wheel
 from patcher.plan.outcome import FAILED, SETTLED
 from patcher.session.session import Session
@@ -185,8 +187,75 @@ def test_a_codemod_leaves_a_file_alone_in_which_the_record_has_no_place(copy: Pa
         text=True,
         check=False,
     )
-    assert unknown.returncode != 0
-    assert "uky-patch list" in unknown.stderr
+    assert unknown.returncode == 2
+    assert unknown.stderr == (
+        f"{unknown.stderr.partition(':')[0]}: error: there is no record no-such-record; "
+        "uky-patch list tells which there are\n"
+    )
+
+
+def test_a_codemod_that_cannot_begin_says_so_in_one_line(copy: Path, tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own/settings.toml").write_text(
+        'id = "settings"\ntitle = "t"\nreason = "r"\nlifetime = "fork-only"\n[when]\n[[edit]]\n'
+        'file = "verl/a.yaml"\nkind = "set-value"\nkey = "a"\nnew = "1"\n'
+    )
+    for words, why in (
+        (["--record", "vllm-utils-split", "--patches", str(tmp_path / "none")], "the record folder cannot be read"),
+        (["--record", "settings", "--patches", str(tmp_path / "own")], "settings edits no Python: verl/a.yaml"),
+    ):
+        command = ["-m", "libcst.tool", "codemod", "--no-format", "-x", "patcher.codemod.RecordCommand", *words, "verl"]
+        done = subprocess.run([sys.executable, *command], cwd=copy, capture_output=True, text=True, check=False)
+        assert done.returncode == 2
+        assert why in done.stderr
+        assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"tree": None},
+        {"tree": "a\0b"},
+        {"assume": {"vllm": None}},
+        {"assume": ["vllm==0.20.2"]},
+        {"ids": "vllm-log-requests"},
+        {"skip": [1]},
+        {"tags": None},
+        {"patches": "patches"},
+        {"patches": [None]},
+        {"python": 3},
+    ],
+)
+def test_an_argument_of_the_wrong_type_is_named(arguments: dict[str, Any], copy: Path) -> None:
+    with pytest.raises(api.UkyError) as raised:
+        api.plan(**{"tree": copy, "assume": ASSUME, **arguments})
+    assert isinstance(raised.value, UsageError)
+    assert str(raised.value.title).startswith(f"{next(iter(arguments))}: ")
+    assert raised.value.advice
+
+
+def test_a_string_is_no_list_of_releases(copy: Path) -> None:
+    with pytest.raises(UsageError, match=r"against: 'vllm==0\.20\.2' cannot be read"):
+        api.check(copy, against="vllm==0.20.2")
+
+
+def test_errors_name_arguments_and_no_options_of_the_command_line(copy: Path) -> None:
+    with pytest.raises(api.UkyError) as unknown:
+        api.apply(copy, python="/nowhere")
+    assert "Give python= an interpreter" in str(unknown.value)
+    subprocess.run(
+        "git init -q && git add . && git -c user.name=A -c user.email=a@e commit -qm a", shell=True, cwd=copy
+    )
+    changed = next(iter(api.plan(copy, assume=ASSUME).files)).path
+    with (copy / changed).open("a") as file:
+        file.write("# more\n")
+    with pytest.raises(api.UkyError) as dirty:
+        api.apply(copy, assume=ASSUME)
+    assert "allow_dirty=True" in str(dirty.value)
+    assert "--" not in f"{unknown.value}{dirty.value}"
+    with pytest.raises(api.UkyError) as nowhere:
+        api.check("/nowhere", against=["vllm==0.20.2"])
+    assert "with tree" in str(nowhere.value)
 
 
 START = """

@@ -53,7 +53,8 @@ def usage(item: click.Parameter) -> str:
     if item.is_flag:
         return f"[{item.opts[0]}]"
     metavar = item.metavar or "/".join(getattr(item.type, "choices", ()))
-    return f"[{item.opts[0]} {metavar}]" + ("..." if item.multiple else "")
+    words = f"{item.opts[0]} {metavar}"
+    return (words if item.required else f"[{words}]") + ("..." if item.multiple else "")
 
 
 @pytest.mark.parametrize(("name", "language"), COMMAND_PAGES.items())

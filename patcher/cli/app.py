@@ -7,6 +7,7 @@ object, also where the command fails.
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Sequence
@@ -25,6 +26,8 @@ from patcher.terminal.output import ReaderGoneError
 from patcher.terminal.printing import guarded, say
 from patcher.trust import search_only_outside
 
+_AS_JSON = "patcher.as_json"
+"""Where click's context keeps whether JSON is asked for, before and after `--version`."""
 COMPLETE = "_UKY_PATCH_COMPLETE"
 """The variable by which a shell asks for completions."""
 
@@ -93,6 +96,10 @@ class LazyGroup(CommandGroup):
         assert isinstance(command, click.Command)
         return command
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta[_AS_JSON] = interrupt.asks_for_json(args)
+        return super().parse_args(ctx, args)
+
     def summary(self, ctx: click.Context, name: str) -> str:  # noqa: ARG002
         return COMMANDS[name]
 
@@ -109,8 +116,21 @@ class LazyGroup(CommandGroup):
         return super().resolve_command(ctx, args)
 
 
+def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        click.echo(json.dumps({"version": __version__}) if ctx.meta[_AS_JSON] else f"uky-patch {__version__}")
+        ctx.exit()
+
+
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="uky-patch", message="%(prog)s %(version)s")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
+    help="Show the version and exit.",
+)
 @shared
 def uky_patch() -> None:
     """Keep a fork of verl running on the vLLM, torch, Triton and transformers that are installed."""

@@ -24,6 +24,7 @@ def command(session: Session, record_id: str, place: str, into: Path | None, dry
 
     It is off until `enabled = false` is taken out. For an edit that is made already, record writes the whole record.
     """
+    from patcher.cli.record import below_root
     from patcher.recording.saving import folder_for, save_text
     from patcher.recording.skeleton import skeleton
     from patcher.records.rules import is_id
@@ -40,7 +41,8 @@ def command(session: Session, record_id: str, place: str, into: Path | None, dry
             advice=phrase("See it with: uky-patch explain {id}", id=record_id),
         )
     folder = folder_for(session, into)
-    found = skeleton(session, record_id, place)
+    file, colon, line = place.rpartition(":")
+    found = skeleton(session, record_id, f"{below_root(session, file)}:{line}" if colon else place)
     saved = None if dry_run else save_text(session, {record_id: found.text}, folder)
     print_report(new_report(record_id, found, session, saved))
     return ExitCode.CLEAN

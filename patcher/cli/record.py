@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
+from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -16,7 +19,8 @@ from patcher.i18n import language, phrase, show
 from patcher.session.session import Session
 
 if TYPE_CHECKING:
-    from patcher.recording.proposal import Group, Proposal, Recorded
+    from patcher.recording.base import Base
+    from patcher.recording.proposal import Group, Left, Proposal, Recorded
 
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -75,9 +79,12 @@ def command(
 
     dry_run = dry_run or diff
     folder = folder_for(session, into)
-    only = tuple(_below_root(session, file) for file in files)
+    only = tuple(below_root(session, file) for file in files)
 
-    found = propose(session, find_base(session, base, new=new), only=only, against=against, new=new, tell=progress)
+    compared = find_base(session, base, new=new)
+    for file in only:
+        _require_known(session, compared, file)
+    found = propose(session, compared, only=only, against=against, new=new, tell=progress)
     progress("")
     if not dry_run and not yes and is_asked(session):
         found = asked(session, found)
@@ -86,16 +93,31 @@ def command(
     return ExitCode.FINDINGS if dry_run and found.records else ExitCode.CLEAN
 
 
-def _below_root(session: Session, file: str) -> str:
+def below_root(session: Session, file: str) -> str:
     """A path as the tree names it, given below its root or below the folder that the command was started in."""
     root = session.tree.root
     here = Path.cwd() / file
-    if (root / file).exists() or not here.exists():
+    if not Path(file).is_absolute() and ((root / file).exists() or not here.exists()):
         return Path(file).as_posix()
     try:
         return here.resolve().relative_to(root.resolve()).as_posix()
     except ValueError:
-        raise UsageError(phrase("{file}: not in the tree {root}", file=file, root=root)) from None
+        raise UsageError(phrase("the tree {root} does not hold {file}", file=file, root=root)) from None
+
+
+def _require_known(session: Session, base: Base, file: str) -> None:
+    """Raise UsageError where neither the tree nor the base has a file or folder."""
+    differing = {*base.before, *base.unreadable}
+    if os.path.lexists(session.tree.root / file) or any(
+        path == file or path.startswith(f"{file.rstrip('/')}/") for path in differing
+    ):
+        return
+    alike = [path for path in differing if path.endswith(f"/{file}")]
+    near = sorted(alike) or get_close_matches(file, sorted(differing), n=3)
+    raise UsageError(
+        phrase("{file}: no such file in the tree or in {base}", file=file, base=base.name),
+        advice=phrase("Did you mean {names}?", names=", ".join(near[:3])) if near else "",
+    )
 
 
 def is_asked(session: Session) -> bool:
@@ -105,19 +127,25 @@ def is_asked(session: Session) -> bool:
 
 def asked(session: Session, found: Proposal) -> Proposal:
     """The proposal as somebody at the terminal wants it."""
+    from patcher.recording.proposal import SKIPPED, Left, line_of
     from patcher.recording.recording import with_records
 
     groups: list[Group] = []
+    skipped: list[Left] = []
     waiting = list(found.records)
     while waiting:
-        kept, others = _ask_about(waiting.pop(0), found, len(waiting))
+        one = waiting.pop(0)
+        kept, others = _ask_about(one, found, len(waiting))
         groups += kept
+        if not kept and others == []:
+            places = {(piece.file, line_of(piece, found.files, session.config.marker)) for piece in one.pieces}
+            skipped += [Left(*place, SKIPPED) for place in sorted(places)]
         if others is None:
             groups += [_as_group(one) for one in waiting]
             break
         if others:
             waiting = [*with_records(session, found, others).records, *waiting]
-    return with_records(session, found, groups)
+    return with_records(session, replace(found, left=(*found.left, *skipped)), groups)
 
 
 def _as_group(one: Recorded, name: str = "") -> Group:
@@ -133,7 +161,8 @@ def _ask_about(one: Recorded, found: Proposal, more: int) -> tuple[list[Group], 
     from patcher.terminal.document import print_report
 
     print_report(proposed(one, found, language()))
-    question = phrase("keep, name, split, skip, or keep all ({more} more follow)?", more=more)
+    text = "keep (k), name (n), split (p), skip (s), or keep all (a; {more} more follow)?"
+    question = phrase(text, more=more)
     choices = {"k": "keep", "n": "name", "p": "split", "s": "skip", "a": "all"}
     answer = click.prompt(
         show(question, language()),

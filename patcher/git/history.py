@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import stat
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from patcher.errors import TreeError, UsageError
 from patcher.git.checkout import listed, names
@@ -16,6 +18,24 @@ if TYPE_CHECKING:
 
 _UPSTREAM = re.compile(r"[:/](?:volcengine|verl-project)/verl(?:\.git)?/?$")
 """The URL of verl's own repository: `git@github.com:volcengine/verl.git`, `https://github.com/verl-project/verl`."""
+
+
+_LINK, EXECUTABLE = "120000", "100755"
+
+
+class Differing(NamedTuple):
+    """How a file differs between two commits."""
+
+    status: str
+    """`A`: added, `D`: deleted, `T`: another kind of file, such as a link; `M`: changed."""
+    before: str = ""
+    after: str = ""
+    """The modes as git has them, `100755`; "" of a file that git does not have yet."""
+
+    @property
+    def is_link(self) -> bool:
+        """Whether it is a link on one of the two sides."""
+        return _LINK in (self.before, self.after)
 
 
 def commit_of(place: Checkout, name: str) -> str:
@@ -32,22 +52,38 @@ def commit_of(place: Checkout, name: str) -> str:
         ) from error
 
 
-def changed_files(place: Checkout, since: str, until: str | None = None) -> dict[str, str]:
-    """The files below the tree's root that differ between two commits, by path: `A` added, `D` deleted, `M` changed.
+def changed_files(place: Checkout, since: str, until: str | None = None) -> dict[str, Differing]:
+    """The files below the tree's root that differ between two commits, by path.
 
     Without `until` the commit is compared with the files on the disk, untracked ones included. Raises TreeError if git
     fails.
     """
     if until is None:
         refuse_pipes(place.head.top, [place.prefix])
-    form = ("--name-status", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
+    form = ("--raw", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
     commits = [since] if until is None else [since, until]
     parts = names(place.git.run("diff", *form, *commits, "--", place.prefix or "."))
-    found = dict(zip(parts[1::2], parts[::2], strict=True))
+    found = {path: _differing(words) for words, path in zip(parts[::2], parts[1::2], strict=True)}
     if until is None:
         others = names(place.git.run("ls-files", "-o", "-z", "--exclude-standard", "--", place.prefix or "."))
-        found |= dict.fromkeys(others, "A")
-    return {path.removeprefix(place.prefix): status[:1] for path, status in sorted(found.items())}
+        told = dict(place.git.settings()).get("core.filemode", "true") == "true"
+        found |= {path: Differing("A", after=_mode(place.head.top / path) if told else "") for path in others}
+    return {path.removeprefix(place.prefix): one for path, one in sorted(found.items())}
+
+
+def _mode(place: Path) -> str:
+    """The mode that git would give a file."""
+    try:
+        found = place.lstat().st_mode
+    except OSError:
+        return ""
+    return _LINK if stat.S_ISLNK(found) else EXECUTABLE if found & stat.S_IXUSR else ""
+
+
+def _differing(words: str) -> Differing:
+    """`:100644 100755 <hash> <hash> M`"""
+    before, after, _, _, status = words.removeprefix(":").split(" ")
+    return Differing(status[:1], before, after)
 
 
 def contents(place: Checkout, commit: str, paths: Iterable[str]) -> Mapping[str, bytes]:

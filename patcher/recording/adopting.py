@@ -20,6 +20,7 @@ from patcher.recording.base import UPSTREAM, Base, find_base
 from patcher.recording.known import with_all
 from patcher.recording.texts import same, with_blank_lines_of
 from patcher.records.model import Record
+from patcher.records.unfinished import unfinished
 from patcher.rewrite.marker import split_whole, without_markers
 from patcher.rewrite.merging import three_way
 from patcher.tree.source import Codec, Source, Undecodable, decode, encode
@@ -71,7 +72,11 @@ def _wanted(session: Session, ids: Collection[str]) -> list[Record]:
     for name in ids:
         session.record(name)
     outcomes = {outcome.id: outcome for outcome in records_status(session).outcomes}
-    off = tuple(record.id for record in session.records if not record.enabled and outcomes[record.id].kind != "applied")
+    off = tuple(
+        record.id
+        for record in session.records
+        if not record.enabled and outcomes[record.id].kind != "applied" and not unfinished(record)
+    )
     if off:
         asked = preview(session, Order(session.request(off))).plan.outcomes
         outcomes |= {outcome.id: outcome for outcome in asked if outcome.id in off}
@@ -93,7 +98,7 @@ def _base(session: Session, named: str | None, files: Collection[str]) -> Base:
         return find_base(session, named or "HEAD") if files else Base(phrase(""), "", {}, {})
     if checkout(session.tree.root) is not None:
         base = find_base(session, "HEAD")
-        if set(files) <= base.after.keys():
+        if set(files) <= base.after.keys() | base.unreadable.keys():
             return base
     return find_base(session, UPSTREAM)
 
@@ -129,6 +134,10 @@ def _separable(
     refused: list[tuple[str, Phrase]] = []
     texts = dict(before)
     for record in records:
+        unreadable = next((base.unreadable[file] for file in record.files if file in base.unreadable), None)
+        if unreadable is not None:
+            refused.append((record.id, unreadable))
+            continue
         made = with_all([record], texts, base.verl)
         changed = [file for file in made if made[file] != texts.get(file)]
         if not changed:

@@ -140,7 +140,7 @@ class _Step:
         self.place, self.since, self.until = place, since, until
         self.fix = _fix(place, until, verl)
         changed = changed_files(place, since, until)
-        self._wanted = {path: status for path, status in changed.items() if _is_read(path)}
+        self._wanted = {path: one.status for path, one in changed.items() if _is_read(path)}
         before, after = (_texts(contents(place, commit, self._wanted)) for commit in (since, until))
         self.both = {path: (before[path], after[path]) for path in self._wanted if path in before and path in after}
         self._after = after

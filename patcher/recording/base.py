@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from patcher.errors import UsageError, message_of
 from patcher.git.checkout import Checkout, checkout
-from patcher.git.history import changed_files, commit_of, contents, upstream_commit
+from patcher.git.history import EXECUTABLE, Differing, changed_files, commit_of, contents, upstream_commit
 from patcher.i18n import Phrase, phrase
 from patcher.packages.releases import versions, wheel
 from patcher.packages.releases.fetch import nearest_versions
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from patcher.worktree.ledger import Ledger
 
 UPSTREAM = "upstream"
+LINK = phrase("it is a link, or was one: copy it along with the records")
+"""Why a link is in no record: a record of what it leads to would be about that file once more."""
 _CANDIDATES = 4
 """Releases of verl that are compared with a tree whose base nothing tells."""
 
@@ -60,6 +62,8 @@ class Base:
     """Of a change that is carried here from verl: where it is from."""
     unreadable: Mapping[str, Phrase] = field(default_factory=dict)
     """Why files cannot be read: a symlink that leads out of the tree, a folder in the place of a file."""
+    rights: Mapping[str, str] = field(default_factory=dict)
+    """Files that may be executed as they are and not as they were, `+x`, or the other way round, `-x`."""
 
 
 def find_base(session: Session, named: str, *, new: bool = False) -> Base:
@@ -95,22 +99,27 @@ def find_base(session: Session, named: str, *, new: bool = False) -> Base:
 
 def _of_commit(session: Session, place: Checkout, commit: str, name: Phrase, *, new: bool) -> Base:
     paths = _wanted(changed_files(place, commit), session, new=new)
-    before = contents(place, commit, (path for path, status in paths.items() if status != "A"))
-    return _without_records(session, name, {path: before.get(path) for path in paths})
+    before = contents(place, commit, (path for path, one in paths.items() if one.status != "A"))
+    found = _without_records(session, name, {path: before.get(path) for path in paths}, _links(paths))
+    return replace(found, rights=_rights(paths))
 
 
 def _of_range(session: Session, place: Checkout, first: str, last: str, *, new: bool) -> Base:
     since, until = commit_of(place, first), commit_of(place, last)
     paths = _wanted(changed_files(place, since, until), session, new=new)
-    before, after = contents(place, since, paths), contents(place, until, paths)
+    links = _links(paths)
+    read = [path for path in paths if path not in links]
+    before, after = contents(place, since, read), contents(place, until, read)
     log = place.git.run("log", "--format=%s", "--no-show-signature", f"{since}..{until}").decode("utf-8", "replace")
     subjects = log.splitlines()
     return Base(
         phrase("{name} ({commit})", name=first, commit=since[:9]),
         release_of(session),
-        {path: before.get(path) for path in paths},
-        {path: after.get(path) for path in paths},
+        {path: before.get(path) for path in read},
+        {path: after.get(path) for path in read},
         subjects[0] if len(subjects) == 1 else "",
+        unreadable=dict.fromkeys(links, LINK),
+        rights=_rights(paths),
     )
 
 
@@ -151,14 +160,34 @@ def closest_release(session: Session) -> str:
     return max(alike, key=lambda version: alike[version])
 
 
-def _without_records(session: Session, name: Phrase, before: Mapping[str, bytes | None], *, verl: str = "") -> Base:
+def _links(paths: Mapping[str, Differing]) -> set[str]:
+    return {path for path, one in paths.items() if one.is_link and one.status != "D"}
+
+
+def _rights(paths: Mapping[str, Differing]) -> dict[str, str]:
+    """Which files may be executed on one side alone."""
+    return {
+        path: "+x" if one.after == EXECUTABLE else "-x"
+        for path, one in paths.items()
+        if one.status in ("A", "M") and (one.before == EXECUTABLE) != (one.after == EXECUTABLE)
+    }
+
+
+def _without_records(
+    session: Session, name: Phrase, before: Mapping[str, bytes | None], links: Collection[str] = (), *, verl: str = ""
+) -> Base:
     """Both sides without what uky-patch has made: that is recorded already."""
     ledger = session.tree.ledger()
     after: dict[str, bytes | None] = {}
     kept: dict[str, bytes | None] = {}
     unreadable: dict[str, Phrase] = {}
     for path, content in before.items():
+        place = session.tree.root / path
         try:
+            if path in links or place.is_symlink():
+                files.inside(session.tree.root, place)
+                unreadable[path] = LINK
+                continue
             found = content_without_records(session, ledger, path)
         except (OSError, ValueError) as error:
             unreadable[path] = phrase("it cannot be read: {why}", why=message_of(error))
@@ -191,9 +220,9 @@ def content_without_records(session: Session, ledger: Ledger, path: str) -> byte
     return merge_without_records(session, ledger, (path,))[path]
 
 
-def _wanted(paths: Mapping[str, str], session: Session, *, new: bool) -> dict[str, str]:
-    """The files that are compared, of those that differ; `A` is one that was added."""
-    return {path: status for path, status in paths.items() if _is_wanted(path, session, any_name=new and status == "A")}
+def _wanted(paths: Mapping[str, Differing], session: Session, *, new: bool) -> dict[str, Differing]:
+    """The files that are compared, of those that differ."""
+    return {path: one for path, one in paths.items() if _is_wanted(path, session, any_name=new and one.status == "A")}
 
 
 def _is_wanted(path: str, session: Session, *, any_name: bool) -> bool:

@@ -18,7 +18,7 @@ from patcher.check.history import History, with_since
 from patcher.check.pair import check_pair
 from patcher.check.targets import locate, parse_all, target_of
 from patcher.i18n import Phrases, phrase
-from patcher.recording.grouping import Piece
+from patcher.recording.grouping import Piece, inseparable
 from patcher.records.model import Record, Text, When
 from patcher.records.rules import DISTRIBUTIONS
 
@@ -98,12 +98,12 @@ def split_by_release(pieces: Sequence[Piece], findings: Sequence[Finding]) -> li
     """The changes of one group apart where releases differ from which on they are needed.
 
     `disable_log_requests` broke in 0.12 and `init_app_state` in the same function in 0.11.1: two records. What repairs
-    nothing goes with the first."""
+    nothing goes with the first. A change stays with those that fail without it."""
     found: dict[frozenset[tuple[str, str | None]], list[Piece]] = {}
     others: list[Piece] = []
-    for piece in pieces:
-        since = frozenset((one.package, one.since) for one in findings if _stands_in(one, piece))
-        (found.setdefault(since, []) if since else others).append(piece)
+    for some in inseparable(pieces):
+        since = frozenset((one.package, one.since) for one in findings if any(_stands_in(one, piece) for piece in some))
+        (found.setdefault(since, []) if since else others).extend(some)
     parts = list(found.values()) or [[]]
     parts[0] = [piece for piece in pieces if piece in parts[0] or piece in others]
     return parts

@@ -14,6 +14,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from patcher.plan.own_imports import module_files, own_imports
+from patcher.recording.module_names import shared_names
 from patcher.recording.proof import Made
 from patcher.rewrite.edits import CreateFile, same_change
 from patcher.rewrite.marker import split
@@ -35,6 +36,12 @@ class Piece:
     names: frozenset[str]
     size: int
     """Characters of the lines that the fork has there."""
+    shared: frozenset[str] = frozenset()
+    """The names in it that its file has newly or no more, as `shared_names` finds them."""
+
+
+Key = Callable[[Piece], Iterable[Hashable]]
+"""What a change has in common with others that are to be joined with it."""
 
 
 def pieces(made: Mapping[str, Sequence[Made]], before: Mapping[str, str], after: Mapping[str, str]) -> list[Piece]:
@@ -43,19 +50,25 @@ def pieces(made: Mapping[str, Sequence[Made]], before: Mapping[str, str], after:
     Of a file that was added, those that are imported between it and others: its other names, such as `main`, say
     nothing of what it is for.
     """
-    old = {word for text in before.values() for word in _WORD.findall(text)}
+    old = {word for text in before.values() for word in _WORD.findall(_code(split(text)))}
     imported = _imported({file: after[file] for file in made}, {f for f, c in made.items() if any(map(_is_new, c))})
     found = []
     for file, changes in made.items():
         lines = split(after[file])
-        for one in changes:
+        shared = [frozenset[str]()] * len(changes)
+        if len(changes) > 1 and file.endswith(".py"):
+            shared = shared_names(before[file], after[file], [one.hunk for one in changes])
+        for one, in_file in zip(changes, shared, strict=True):
             here = lines[slice(*one.hunk.new)]
-            if _is_new(one):
-                code = " ".join(imported.get(file, ()))
-            else:
-                code = "\n".join(line.partition("#")[0] for line in here)
-            found.append(Piece(file, one, frozenset(_WORD.findall(code)) - old, sum(map(len, here))))
+            code = " ".join(imported.get(file, ())) if _is_new(one) else _code(here)
+            names = frozenset(_WORD.findall(code)) - old
+            found.append(Piece(file, one, names, sum(map(len, here)), in_file))
     return found
+
+
+def _code(lines: Iterable[str]) -> str:
+    """Lines without their comments."""
+    return "\n".join(line.partition("#")[0] for line in lines)
 
 
 def _is_new(one: Made) -> bool:
@@ -85,37 +98,61 @@ def groups(found: Sequence[Piece]) -> list[list[Piece]]:
 
     Of one purpose are changes that bring in and use the same new name, as far as they stay readable, the same edit in
     several places, changes in one function, all changes of comments in one file, and those that have one order only.
+    A name that is new in its file joins the changes of this file that use it whatever their size: `import sys`.
     """
-    above = list(range(len(found)))
-
-    def root(index: int) -> int:
-        while above[index] != index:
-            index = above[index]
-        return index
-
-    def join(same: Iterable[int]) -> None:
-        first, *others = sorted({root(index) for index in same})
-        for other in others:
-            above[other] = first
-
-    for key in (_functions, _kinds, _comments, _ties):
-        for same in _alike(found, key):
-            join(same)
+    joins = _Joins(found)
+    for key in (_functions, _kinds, _comments, _ties, _shared):
+        joins.join_all(key)
     sizes: dict[int, int] = defaultdict(int)
     for index, piece in enumerate(found):
-        sizes[root(index)] += piece.size
+        sizes[joins.root(index)] += piece.size
     for same in sorted(_alike(found, lambda piece: piece.names), key=len):  # The rarest names tell most.
-        roots = {root(index) for index in same}
+        roots = {joins.root(index) for index in same}
         if len(same) <= _MOST and (size := sum(sizes[one] for one in roots)) <= _MOST_CHARACTERS:
-            join(same)
-            sizes[root(same[0])] = size
-    made: dict[int, list[Piece]] = defaultdict(list)
-    for index, piece in enumerate(found):
-        made[root(index)].append(piece)
-    return [made[index] for index in sorted(made)]
+            joins.join(same)
+            sizes[joins.root(same[0])] = size
+    return joins.groups()
 
 
-def _alike(found: Sequence[Piece], key: Callable[[Piece], Iterable[Hashable]]) -> list[list[int]]:
+def inseparable(found: Sequence[Piece]) -> list[list[Piece]]:
+    """The changes together of which one fails without another of its file, as a use does without its import."""
+    joins = _Joins(found)
+    joins.join_all(_shared)
+    return joins.groups()
+
+
+class _Joins:
+    """Which changes are together so far."""
+
+    def __init__(self, found: Sequence[Piece]) -> None:
+        self._found = found
+        self._above = list(range(len(found)))
+
+    def root(self, index: int) -> int:
+        """The first of the changes that one is together with."""
+        while self._above[index] != index:
+            index = self._above[index]
+        return index
+
+    def join(self, same: Iterable[int]) -> None:
+        first, *others = sorted({self.root(index) for index in same})
+        for other in others:
+            self._above[other] = first
+
+    def join_all(self, key: Key) -> None:
+        """Join all that have something in common."""
+        for same in _alike(self._found, key):
+            self.join(same)
+
+    def groups(self) -> list[list[Piece]]:
+        """The changes that are together, in the order of the first of each."""
+        made: dict[int, list[Piece]] = defaultdict(list)
+        for index, piece in enumerate(self._found):
+            made[self.root(index)].append(piece)
+        return [made[index] for index in sorted(made)]
+
+
+def _alike(found: Sequence[Piece], key: Key) -> list[list[int]]:
     by_key: dict[Hashable, list[int]] = defaultdict(list)
     for index, piece in enumerate(found):
         for one in key(piece):
@@ -135,6 +172,10 @@ def _comments(piece: Piece) -> list[Hashable]:
 
 def _ties(piece: Piece) -> list[Hashable]:
     return [(piece.file, piece.made.tied)] if piece.made.tied is not None else []
+
+
+def _shared(piece: Piece) -> list[Hashable]:
+    return [(piece.file, name) for name in piece.shared]
 
 
 def _kinds(piece: Piece) -> list[Hashable]:

@@ -104,7 +104,8 @@ def edits_of_file(file: str, base: str, fork: str) -> FileEdits:
             continue
         lines = _in_lines(sides, one, hunks, made)
         if lines is None:
-            refused.append((hunk, phrase("no line around it stands in the file once")))
+            emptied = phrase("the fork has emptied this file: copy it along with the records")
+            refused.append((hunk, phrase("no line around it stands in the file once") if fork.strip() else emptied))
         else:
             made.append(lines)
     for hunk, why in refused[:]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from patcher.i18n import Phrase
+from patcher.i18n import Phrase, phrase
 from patcher.recording.base import Base
 from patcher.recording.grouping import Piece
 from patcher.records.model import Record
@@ -39,6 +39,10 @@ class Left:
     file: str
     line: int
     why: Phrase
+
+
+SKIPPED = phrase("skipped when it was asked about")
+"""Why a change is left of which somebody at the terminal wanted no record."""
 
 
 @dataclass(frozen=True, slots=True)

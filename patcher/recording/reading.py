@@ -43,6 +43,12 @@ def read_texts(
             left.append(found)
         elif found.before != found.after:
             texts[path] = found
+    told = {one.file for one in left}
+    left += [
+        Left(path, 0, phrase("no record says who may execute it: after an apply, run chmod {change} on it", change=one))
+        for path, one in base.rights.items()
+        if asked(path) and path not in told
+    ]
     return texts, left
 
 

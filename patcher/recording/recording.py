@@ -241,12 +241,27 @@ def _remarks(group: Sequence[Piece], files: Files, word: str) -> list[str]:
         marked = remarks(text, word)
         if not marked:
             continue
-        lines = split(files.after[piece.file])[slice(*piece.made.hunk.new)]
+        first, last = piece.made.hunk.new
+        if first == last:
+            begin, end = _gap(piece, files, word)
+            found += [words for line, words in marked if begin < line < end]
+            continue
+        lines = split(files.after[piece.file])[first:last]
         near = [
             index + 1 for index, line in enumerate(split(text)) if any(one.strip() and one in line for one in lines)
         ]
         found += [words for line, words in marked if any(abs(line - one) <= 2 for one in near)]
     return found
+
+
+def _gap(piece: Piece, files: Files, word: str) -> tuple[int, int]:
+    """The lines of the fork's file, from 1, between which something was taken out: all between them are comments that
+    carry the marker, such as `# assert done  # Uky: it is not`."""
+    place, text = piece.made.hunk.new[0], files.after[piece.file]
+    begin = files.shown_line(piece.file, place - 1, word) if place > 0 else 0
+    has_more = place < len(split(text))
+    end = files.shown_line(piece.file, place, word) if has_more else len(split(files.shown[piece.file])) + 1
+    return begin, end
 
 
 def _with_examples(one: Recorded, shown: Shown) -> Recorded:

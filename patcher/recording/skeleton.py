@@ -15,6 +15,7 @@ from patcher.plan.examples import smallest
 from patcher.recording.hunks import Run, covering
 from patcher.recording.inferring import called_name, code_of
 from patcher.records.model import Example, Record, When
+from patcher.records.unfinished import TO_BE_WRITTEN
 from patcher.records.writing import written
 from patcher.rewrite import names
 from patcher.rewrite.edits import Mark, MoveImport, RenameArgument, Replace, SyntaxEdit
@@ -77,8 +78,8 @@ def skeleton(session: Session, name: str, place: str) -> Skeleton:
     example = smallest(code, [code.statement(_first(run))])
     record = Record(
         id=name,
-        title="…",
-        reason="…",
+        title=TO_BE_WRITTEN,
+        reason=TO_BE_WRITTEN,
         lifetime="fork-only",
         when=When(),
         edits=(edit,),

@@ -72,13 +72,31 @@ def parse_files(paths: Iterable[Path], package: str = "verl") -> tuple[Record, .
     def read_as(text: str, path: Path) -> Record | list[Mistake]:
         return _parse(_OF_VERL.sub(package, text) if renamed else text, path)
 
-    records, mistakes = parsed(paths, {} if renamed else _shipped_records(), read_as)
+    known: Mapping[Path, Record] = {} if renamed else _shipped_records()
+    records, mistakes = parsed(paths, known, read_as)
     if not mistakes:
         mistakes = [*_unknown_neighbours(records), *_circles(records)]
+        own = [record for record in records if record.path not in known]
+        mistakes += _unfinished(record for record in own if record.enabled)
+    _refuse(mistakes)
+    return in_order(records)
+
+
+def require_finished(records: Iterable[Record]) -> None:
+    """Raises RecordError where one of the records is begun only: something of it is to be written still."""
+    _refuse(_unfinished(records))
+
+
+def _refuse(mistakes: Sequence[Mistake]) -> None:
     if mistakes:
         title = phrase("{count} {count:mistake|mistakes} in the records", count=len(mistakes))
         raise mistakes_error(title, mistakes, phrase("The format is described in docs/records.md."))
-    return in_order(records)
+
+
+def _unfinished(records: Iterable[Record]) -> list[Mistake]:
+    from patcher.records.unfinished import unfinished
+
+    return [mistake for record in records for mistake in unfinished(record)]
 
 
 def parsed(

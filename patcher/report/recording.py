@@ -4,12 +4,13 @@ no record can hold.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from patcher.i18n import Language, Phrase, language, phrase, show
-from patcher.recording.proposal import line_of
+from patcher.recording.proposal import SKIPPED, line_of
 from patcher.report.commands import command_line
 from patcher.report.records import text_of
 from patcher.rewrite.edits import CreateFile, ReplaceLines
@@ -125,6 +126,8 @@ def _left(found: Proposal, tongue: Language) -> Iterator[str]:
 def _end(found: Proposal, session: Session, saved: Saved | None, tongue: Language) -> Iterator[str]:
     if not found.records:
         nothing = phrase("nothing differs") if not found.left else phrase("no record can be made of it")
+        if any(one.why is SKIPPED for one in found.left):
+            nothing = phrase("nothing was written")
         yield show(phrase("nothing new to record") if found.known else nothing, tongue)
         return
     if saved is None:
@@ -279,4 +282,6 @@ def rebase_report(found: Rebase, session: Session) -> Iterator[Part]:
         return
     text = "{count} of {all} records are on the branch {branch}, with {own} {own:file|files} of the fork's own"
     yield Lines("", phrase(text, **fields))
-    yield Lines(phrase("Next: {command}", command=f"git switch {found.branch}"))
+    elsewhere = ["-C", str(session.root_option)] if session.root_option is not None else []
+    command = f"git {shlex.join([*elsewhere, 'switch', found.branch])}"
+    yield Lines(phrase("Next: {command}", command=command))

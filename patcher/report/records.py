@@ -112,7 +112,8 @@ def explanation_report(
 def _about(record: Record, tongue: Language) -> list[str]:
     text = text_of(record, tongue)
     lines = [f"{record.id}: {text.title}", f"  {text.reason}"]
-    lines.append(f"  {show('for', tongue)}: {conditions(record.when, tongue)}")
+    if needed := conditions(record.when, tongue):
+        lines.append(f"  {show('for', tongue)}: {needed}")
     lines.append(f"  {show('edits', tongue)}: " + ", ".join(record.files))
     if record.upstream:
         lines.append(f"  {show('upstream', tongue)}: {record.upstream}")

@@ -98,9 +98,12 @@ def _outcome(
         return AnchorMissing(wanted, found, nearest(code, scopes, edit))
     by_hand = sites.effects if found < wanted or edit.count is None else ()
     try:
-        return make(code, sites.anchors, by_hand, mark, may_touch)
+        made = make(code, sites.anchors, by_hand, mark, may_touch)
     except cst.CSTValidationError as error:  # `def f(a, b)` with a default for `a` alone: libcst makes no such node.
         return Unparseable(code.lines(sites.anchors[0].node)[0], str(error))
+    if isinstance(made, Rewritten) and made.source == code.text:  # `f($A, $B)` -> `f($B, $A)` where both are the same.
+        return AlreadyDone(tuple(code.lines(anchor.node)[0] for anchor in sites.anchors), False)
+    return made
 
 
 def matches(source: str, wanted: str) -> tuple[int, ...]:

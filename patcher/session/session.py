@@ -206,9 +206,11 @@ class Session:
     def request(self, ids: tuple[str, ...] = (), tags: tuple[str, ...] = (), skip: tuple[str, ...] = ()) -> Request:
         """Which records are wanted.
 
-        Raises UsageError for an id or tag that there is not, RecordError for one in the fork's own settings.
+        Raises UsageError for an id or tag that there is not, RecordError for one in the fork's own settings, and for a
+        record that is off, asked for and not finished.
         """
         from patcher.plan.inputs import Request
+        from patcher.records.load import require_finished
 
         settings.require_known(self.config, [record.id for record in self.records])
 
@@ -222,7 +224,9 @@ class Session:
                 advice=phrase("Tags are shown by: uky-patch list"),
             )
         disabled = frozenset(self.config.disable)
-        return Request(frozenset(ids), frozenset(tags), frozenset(enabled), disabled, frozenset(skip))
+        request = Request(frozenset(ids), frozenset(tags), frozenset(enabled), disabled, frozenset(skip))
+        require_finished(record for record in self.records if not record.enabled and request.wants(record))
+        return request
 
     def record(self, name: str) -> Record:
         """The record with this id. Raises UsageError where there is none, with the nearest names."""

@@ -74,7 +74,8 @@ class Tree:
     @staticmethod
     def advice_in(folder: Path) -> Phrase | None:
         """How to get at a tree in a folder that is none; None where nothing in it shows that."""
-        return decode(near) if (near := verl_tree.where_else(folder)) is not None else None
+        near = verl_tree.wrong_package(folder) or verl_tree.where_else(folder)
+        return decode(near) if near is not None else None
 
     @property
     def package(self) -> str:

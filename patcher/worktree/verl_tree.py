@@ -127,6 +127,16 @@ def below(folder: Path) -> Path | None:
     return None
 
 
+def wrong_package(folder: Path) -> Message | None:
+    """What a uky-patch.toml in a folder or above it says of the package, where no such package lies beside it."""
+    for place in (folder, *folder.parents):
+        package = package_of(place)
+        if package != PACKAGE and not holds_verl(place):
+            text = "{file} says package = {package!r}, and no such package lies beside it: set it right"
+            return phrase(text, file=place / "uky-patch.toml", package=package)
+    return None
+
+
 def where_else(folder: Path) -> Message | None:
     """Where a verl tree is to be had in a folder that is none itself; None where nothing shows that."""
     if (found := below(folder)) is not None:

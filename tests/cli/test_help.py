@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 import pytest
 
+from patcher import __version__
 from patcher.cli.app import COMMANDS, HEADINGS, run
 from patcher.cli.examples import EXAMPLES
 from patcher.i18n import Language, language
@@ -220,3 +221,11 @@ def test_the_language_is_chosen_as_gettext_does(
         monkeypatch.setenv(name, value)
     assert language() == expected
     assert helped("", capsys).startswith("用法：" if expected == "zh" else "Usage: ")
+
+
+@pytest.mark.parametrize("words", [["--format", "json", "--version"], ["--version", "--format=json"]])
+def test_the_version_is_an_object_where_json_is_asked_for(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(words) == 0
+    assert json.loads(capsys.readouterr().out) == {"version": __version__}
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out == f"uky-patch {__version__}\n"

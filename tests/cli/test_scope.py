@@ -98,3 +98,14 @@ def test_records_are_read_for_the_name_that_a_fork_gave_the_package(uky: Uky, tr
     assert answer.json["written"] == ["myrl/server.py"]
     assert uky("revert").code == 0
     assert (tree / "myrl/server.py").read_bytes() == before
+
+
+def test_a_package_that_is_not_there_is_named_with_the_file_that_names_it(
+    tree: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tree / "uky-patch.toml").write_text('package = "myrl"\n')
+    wanted = f"{tree / 'uky-patch.toml'} says package = 'myrl', and no such package lies beside it: set it right"
+    for folder in (tree, tree / "verl"):
+        monkeypatch.chdir(folder)
+        assert run(["--format", "json", "status"]) == 2
+        assert json.loads(capsys.readouterr().out)["error"]["advice"] == wanted

@@ -91,3 +91,69 @@ def test_a_record_is_tried_on_any_file(tree: Path, uky: Uky, tmp_path: Path) -> 
     assert uky("explain", "log-flag", "--try", str(tmp_path / "none.py")).code == 2
     (tmp_path / "client.py").write_text("x = 1\n")
     assert "edits no file" in uky("explain", "log-flag", "--try", str(tmp_path / "client.py")).json["error"]["title"]
+
+
+@pytest.mark.parametrize("text", ["return parser", "import Parser"])
+def test_one_that_is_begun_and_turned_on_is_one_error_that_says_what_is_missing(
+    text: str,
+    tree: Path,  # noqa: F811
+    uky: Uky,  # noqa: F811
+) -> None:
+    uky("new", "mine", "--at", f"{FILE}:{line_of(text)}")
+    path = tree / "patches/mine.toml"
+    path.write_text(path.read_text().replace("enabled = false\n", ""))
+    answer = uky("apply")
+    assert answer.code == 4
+    cause = answer.json["error"]["cause"]
+    assert f"{path}:5: title: is to be written by hand" in cause
+    assert "reason: is to be written by hand" in cause
+    assert "with: is the pattern itself" in cause or "new: is the same as old" in cause
+    assert (tree / FILE).read_text() == SERVER
+
+
+def test_one_that_is_begun_is_off_and_stops_nothing_until_it_is_asked_for(tree: Path, uky: Uky) -> None:  # noqa: F811
+    uky("new", "mine", "--at", f"{FILE}:{line_of('return parser')}")
+    assert uky("apply", "mine").code == 4
+    assert uky("status", "--all").outcomes["mine"] == "not-needed"
+    assert uky("adopt", "--all").code != 4
+    assert uky("apply").json["written"] == [FILE]
+
+
+def test_an_edit_that_gives_what_is_there_already_stops_no_other_record(tree: Path, uky: Uky) -> None:  # noqa: F811
+    """The pattern matches, and what comes in its place is the same: `get_uri("h", 1)`."""
+    (tree / "patches").mkdir()
+    (tree / "patches/mine.toml").write_text(
+        'id = "mine"\ntitle = "Sort"\nreason = "They are to be sorted."\nlifetime = "fork-only"\n[when]\n[[edit]]\n'
+        f'file = "{FILE}"\nkind = "replace"\npattern = \'get_uri($A, 1)\'\nwith = \'get_uri("h", 1)\'\n'
+    )
+    (tree / "verl/other.py").write_text("f(1, 1)\n")
+    (tree / "patches/swapped.toml").write_text(
+        'id = "swapped"\ntitle = "Swap"\nreason = "They are to be swapped."\nlifetime = "fork-only"\n[when]\n[[edit]]\n'
+        'file = "verl/other.py"\nkind = "replace"\npattern = "f($A, $B)"\nwith = "f($B, $A)"\n'
+    )
+    (tree / "uky-patch.toml").write_text('patches = ["patches"]\n')
+    answer = uky("apply")
+    assert (answer.code, answer.json["written"]) == (0, [FILE])
+    assert {one["id"]: one["outcome"] for one in uky("status", "--all").json["records"]}["swapped"] == "adopted"
+
+
+def test_a_place_is_named_below_the_root_or_from_the_folder_of_the_call(
+    tree: Path,  # noqa: F811
+    uky: Uky,  # noqa: F811
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tree.parent)
+    line = line_of("return parser")
+    shown = [
+        uky("new", "mine", "--at", f"{place}:{line}", "--dry-run", json=False).out
+        for place in (FILE, f"{tree.name}/{FILE}", str(tree / FILE))
+    ]
+    assert f'file = "{FILE}"' in shown[0]
+    assert shown[0] == shown[1] == shown[2]
+
+
+def test_one_that_is_for_all_versions_has_no_line_that_says_for_which(tree: Path, uky: Uky) -> None:  # noqa: F811
+    uky("new", "mine", "--at", f"{FILE}:{line_of('return parser')}")
+    lines = uky("explain", "mine", json=False).out.splitlines()
+    assert not any(line.strip() == "for:" for line in lines)
+    assert any(line.startswith("  for: verl") for line in uky("explain", "log-flag", json=False).out.splitlines())

@@ -124,3 +124,8 @@ def test_without_records_of_its_own_record_comes_first(fork: Path, call: Call) -
     answer = call("rebase", "99.1")
     assert answer.code == 2
     assert "uky-patch record" in answer.json["error"]["advice"]
+
+
+def test_the_next_command_names_the_fork_where_it_was_named(recorded: Path, call: Call) -> None:  # noqa: F811
+    shown = call("rebase", "99.2", "--from", "99.1", "--branch", "newer", as_json=False).out
+    assert f"Next: git -C {recorded} switch newer" in shown

@@ -183,9 +183,8 @@ def test_records_that_use_what_another_brings_are_made_after_it(fork: Path, call
     wanted = {user: (fork / user).read_text() for user in users}
     records = call("record", "--yes").json["records"]
     git(fork, "checkout", "-q", "--", "verl")
-    assert call("apply", "--allow-dirty", *(one["id"] for one in records)).json["written"] == sorted(
-        ["verl/zones.py", *users]
-    )
+    written = call("apply", "--allow-dirty", *(one["id"] for one in records)).json["written"]
+    assert sorted(written) == sorted(["verl/zones.py", *users])
     made = {user: (fork / user).read_text() for user in users}
     assert all(ast.dump(ast.parse(made[user])) == ast.dump(ast.parse(wanted[user])) for user in users)
 
@@ -285,7 +284,7 @@ def test_without_git_a_release_is_asked_for(edited: Path, call: Call) -> None:
 def test_a_pipe_is_not_asked(edited: Path, call: Call) -> None:
     answer = call("record", as_json=False)
     assert answer.code == 0
-    assert "keep, name, split" not in answer.out + answer.err
+    assert "keep (k)" not in answer.out + answer.err
     assert "proven and written to patches/" in answer.out
     assert "uky-patch adopt --all" in answer.out
 
@@ -314,7 +313,17 @@ def test_on_a_terminal_each_record_may_be_named_split_or_skipped(edited: Path, c
     names = {path.stem for path in (edited / "patches").glob("*.toml")}
     assert len(names) == len(call("record", "--from", "HEAD", "--dry-run").json["known"])
     assert "our-flag" in names
-    assert len(call("record", "--dry-run").json["records"]) == 1  # What was skipped.
+    (skipped,) = call("record", "--dry-run").json["records"]
+    place = f"{skipped['places'][0]['file']}:{skipped['places'][0]['line']}"
+    assert "keep (k), name (n), split (p), skip (s), or keep all (a;" in shown
+    assert f"  {place}: skipped when it was asked about" in shown
+
+
+def test_one_that_skips_all_is_told_what_is_in_no_record(edited: Path) -> None:
+    shown = asked(edited, "s", "s", "s").replace("\r", "")
+    assert "3 places are in no record:" in shown
+    assert shown.endswith("nothing was written\n")
+    assert not (edited / "patches").exists()
 
 
 def test_a_formatter_that_went_over_the_fork_leaves_only_what_was_changed(fork: Path, call: Call) -> None:
@@ -397,3 +406,93 @@ def test_an_import_that_the_fork_itself_has_not_is_said_to_be_that(fork: Path, c
     git(fork, "add", ".")
     left = call("record", "--new", "--dry-run").json["left"]
     assert [one["why"] for one in left] == ["it imports verl.names.three, which the fork does not have either"]
+
+
+def test_a_link_is_named_and_is_no_copy_of_the_file_that_it_leads_to(edited: Path, call: Call) -> None:
+    (edited / "verl/link.py").symlink_to("server.py")
+    (edited / "verl/gone.py").symlink_to("nowhere.py")
+    report = call("record", "--new", "--yes").json
+    why = "it is a link, or was one: copy it along with the records"
+    assert {one["file"]: one["why"] for one in report["left"]} == {"verl/link.py": why, "verl/gone.py": why}
+    assert call("adopt", "--all").code == 0
+    assert set(status(call).values()) == {"applied"}
+    git(edited, "add", "verl")
+    commit(edited, "Links")
+    left = call("record", "--from", "HEAD~1..HEAD", "--new", "--dry-run").json["left"]
+    assert {one["file"] for one in left if one["why"] == why} == {"verl/link.py", "verl/gone.py"}
+
+
+def test_a_record_of_a_link_is_refused_alone(edited: Path, call: Call) -> None:
+    (edited / "verl/link.py").write_bytes((edited / FILE).read_bytes())
+    record_ids = {one["id"] for one in call("record", "--new", "--yes").json["records"]}
+    (edited / "verl/link.py").unlink()
+    (edited / "verl/link.py").symlink_to("server.py")
+    answer = call("adopt", "--all").json
+    assert [one["id"] for one in answer["refused"]] == ["fork-verl-link"]
+    assert set(answer["adopted"]) == record_ids - {"fork-verl-link"}
+
+
+def test_rights_to_execute_a_file_are_named(fork: Path, call: Call) -> None:
+    (fork / "run.sh").write_text("#!/bin/sh\necho\n")
+    (fork / "run.sh").chmod(0o755)
+    (fork / FILE).chmod(0o755)
+    answer = call("record", "--new", "--yes").json
+    assert [one["files"] for one in answer["records"]] == [["run.sh"]]
+    assert {one["file"]: one["why"] for one in answer["left"]} == dict.fromkeys(
+        ("run.sh", FILE), "no record says who may execute it: after an apply, run chmod +x on it"
+    )
+    commit(fork, "Executable")
+    (fork / FILE).chmod(0o644)
+    (left,) = call("record", "--dry-run").json["left"]
+    assert left["why"].endswith("run chmod -x on it")
+
+
+@pytest.mark.parametrize(
+    ("named", "near"), [("server.py", FILE), ("verl/servers.py", FILE), ("/etc/hostname", ""), ("verl/none", "")]
+)
+def test_a_file_that_neither_the_tree_nor_the_base_has_is_an_error(
+    named: str, near: str, edited: Path, call: Call
+) -> None:
+    answer = call("record", named, "--yes")
+    assert answer.code == 2
+    error = answer.json["error"]
+    assert named in error["title"]
+    assert near in error["advice"]
+    assert not (edited / "patches").exists()
+
+
+def test_a_file_that_the_fork_has_taken_away_may_be_named(edited: Path, call: Call) -> None:
+    (edited / "verl/__init__.py").unlink()
+    answer = call("record", "verl/__init__.py", "--dry-run")
+    assert answer.code == 0
+    assert [one["file"] for one in answer.json["left"]] == ["verl/__init__.py"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("        parser = Parser()\n", "        # parser = Parser()  # Uky removed, ours is made elsewhere\n"),
+        (
+            '        return parser, get_uri("h", 1)\n',
+            '        # return parser, get_uri("h", 1)  # Uky: ours is made elsewhere\n',
+        ),
+        (
+            "from verl import x\n",
+            "# from verl import x  # Uky: ours is made elsewhere\nfrom verl import y  # Uky: y has all that x had\n",
+        ),
+    ],
+)
+def test_what_a_hand_wrote_behind_a_line_that_it_took_out_is_the_reason(
+    old: str, new: str, fork: Path, call: Call
+) -> None:
+    edit(fork, FILE, old, new)
+    (written,) = call("record", "--yes").json["written"]
+    reason = tomllib.loads(Path(written).read_text())["reason"]
+    assert "ours is made elsewhere" in reason
+    assert ("y has all that x had" in reason) == ("from verl import y" in new)
+
+
+def test_a_file_that_the_fork_has_emptied_is_named_as_such(fork: Path, call: Call) -> None:
+    (fork / FILE).write_text("")
+    (left,) = call("record", "--dry-run").json["left"]
+    assert left["why"] == "the fork has emptied this file: copy it along with the records"
