@@ -25,8 +25,8 @@ from packaging.version import Version
 
 from bench.trees import UKY_PATCH
 from patcher.packages.releases import versions
-from patcher.recording.texts import same, without_ids
 from patcher.rewrite.marker import without_markers
+from patcher.rewrite.texts import same, without_ids
 
 _HEAD = (
     *("fork", "base", "date", "files", "records", "specific", "lines", "of comments", "refused", "new files"),

@@ -31,7 +31,11 @@ if TYPE_CHECKING:
 @click.option("--diff", is_flag=True, help="Show what would change, and write nothing; exit code as of --dry-run.")
 @click.option("--show-diff", is_flag=True, help="Show what changes, and write it.")
 @click.option("--allow-dirty", is_flag=True, help="Touch files with uncommitted changes too.")
-@click.option("--merge", is_flag=True, help="Take over what people changed in patched files since.")
+@click.option(
+    "--merge",
+    is_flag=True,
+    help="Take over what people changed in patched files since, also what is in no commit; forget files that are gone.",
+)
 @click.option("--commit", is_flag=True, help="Commit what was written, one commit a record.")
 @click.option(
     "--ray", "address", metavar="ADDRESS", help="On every node of a Ray cluster: HOST:PORT, ray://HOST:PORT, auto."

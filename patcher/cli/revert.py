@@ -25,9 +25,14 @@ if TYPE_CHECKING:
 @click.option(
     "--force",
     is_flag=True,
-    help="Put pre-images back though a file was changed since: it loses what was changed by hand. A copy is kept.",
+    help="Put pre-images back though a file was changed since: it loses what was changed by hand. A copy is kept. "
+    "A file of another release or commit stays as it is where the two cannot be told apart, and is forgotten.",
 )
-@click.option("--merge", is_flag=True, help="Leave in what people changed in patched files since.")
+@click.option(
+    "--merge",
+    is_flag=True,
+    help="Forget patched files that are gone. What people changed in others since stays with or without it.",
+)
 @with_session
 def command(
     session: Session, ids: tuple[str, ...], dry_run: bool, diff: bool, show_diff: bool, force: bool, merge: bool
@@ -44,5 +49,5 @@ def command(
     dry_run = dry_run or diff
     tampering: Tampering = "restore" if force else "merge" if merge else "refuse"
     done = revert(session, frozenset(ids), dry_run=dry_run, tampering=tampering)
-    print_report(apply_report(done, session, verb="revert", diff=diff or show_diff, dry_run=dry_run))
+    print_report(apply_report(done, session, verb="revert", diff=diff or show_diff, dry_run=dry_run, ids=ids))
     return apply_exit_code(done, dry_run=dry_run)

@@ -264,7 +264,8 @@ def _plan(session: Session, wanted: Wanted | None, level: Level) -> NodePlan:
         done, found = preview_with_snapshot(session, order)
         tree = TreePlan({one.id: one.detail for one in done.plan.failed}, done.would_change)
         _, ledger = as_written(session, order, done.plan, found)
-        release = (dump(found.forgotten).decode(), found.replaced.before) if found.forgotten else None
+        forgotten = found.forgotten(done.plan.files)
+        release = (dump(forgotten).decode(), found.replaced.before) if forgotten else None
         commit = {
             "changes": [
                 (each.path, each.expect_sha, None if each.content is None else _as_text(each.content))

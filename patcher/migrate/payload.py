@@ -275,6 +275,8 @@ def _with_plan(
         elif content != found.content(path):
             items[place] = _item_of(place, content, items[place].mode if place in items else 0o644)
     versions = {name: item.version for name, item in there.packages.items()}
+    found = replace(found, unnoted=frozenset())  # The ledger that is sent has to be of the files that are sent.
+    originals = found.originals
     ledger = next_ledger(planned, found, {record.id: record for record in session.records}, versions)
     if not ledger:
         return items
@@ -282,7 +284,9 @@ def _with_plan(
     ledger = with_folders(ledger, folders_of_made(ledger, items))
     own = {f"{FOLDER}/.gitignore": b"*\n", LEDGER: dump(ledger)}
     for path, file in ledger.files.items():
-        original = found.content(path) if found.sha256(path) == file.original else session.tree.original(file)
+        original = originals.get(file.original)
+        if original is None:
+            original = found.content(path) if found.sha256(path) == file.original else session.tree.original(file)
         if original is not None:
             own[f"{ORIGINALS}/{file.original}"] = original
         own[f"{ORIGINALS}/{file.original}{NOTE}"] = dump_note(file.original, ledger, Ledger())

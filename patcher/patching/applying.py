@@ -49,7 +49,8 @@ class Order:
     allow_dirty: bool = False
     commit: bool = False
     merge: bool = False
-    """Take changes over that people made in patched files since."""
+    """Take changes over that people made in patched files since also where these are in no commit, and forget files
+    that are gone."""
     remember: bool = False
     """Leave out what is skipped from now on."""
     pre_images: Mapping[str, bytes | None] = field(default_factory=dict)
@@ -110,7 +111,7 @@ def apply(session: Session, order: Order) -> ApplyResult:
         if not order.allow_dirty:
             refuse_foreign_changes(session.tree, found.ledger, {change.path for change in todo})
         after, ledger = as_written(session, order, planned, found)
-        aside = keep_other_release(session, found)
+        aside = keep_other_release(session, found, planned)
         if place is None:
             transaction.commit(todo, ledger, originals=found.originals)
         else:
@@ -142,6 +143,9 @@ def as_written(session: Session, order: Order, planned: Plan, found: TreeSnapsho
     texts = _texts_after(planned, found)
     after = plan_as_written(planned, session, texts)
     ledger = next_ledger(planned, found, {record.id: record for record in session.records}, session.versions)
+    left = found.unnoted - {change.path for change in changes(planned, found)}
+    outcomes = tuple(replace(one, since=tuple(file for file in one.since if file in left)) for one in after.outcomes)
+    after = replace(after, outcomes=outcomes)
     # The note answers a plain `status`, so only what a plain `apply` has planned may become one.
     if order.request == session.request():
         ledger = replace(ledger, basis=note(session, after, _shas_after(found, changes(planned, found)), texts))
@@ -160,10 +164,12 @@ def next_ledger(
         known, source = files.get(path), snapshot.sources.get(path)
         original = _original_of(path, snapshot)
         patched = Change(path, original, planned_bytes(path, plan, snapshot)).sha256
+        if path in snapshot.unnoted and patched == snapshot.sha256(path):
+            continue
         mode = known.mode if known is not None and known.mode is not None else source.mode if source else None
         mode = None if original == ABSENT else mode
         release = snapshot.release or (known.release if known is not None else "")
-        files[path] = PatchedFile(original, patched, planned.records, mode, release)
+        files[path] = PatchedFile(original, patched, planned.records, mode, release, made=planned.made)
     entries = {}
     for name in dict.fromkeys(name for file in files.values() for name in file.records):
         known_record = snapshot.ledger.records.get(name)
@@ -179,8 +185,8 @@ def _original_of(path: str, snapshot: TreeSnapshot) -> str:
     """The digest of what the file is without any record."""
     if path in snapshot.merged:
         return Change(path, "", snapshot.merged[path]).sha256
-    known, there = snapshot.ledger.files.get(path), snapshot.sha256(path)
-    return known.original if known is not None and known.patched == there else there
+    known = snapshot.ledger.files.get(path)
+    return known.original if known is not None else snapshot.sha256(path)
 
 
 def plan_as_written(plan: Plan, session: Session, texts: Mapping[str, str]) -> Plan:
@@ -204,11 +210,10 @@ def plan_as_written(plan: Plan, session: Session, texts: Mapping[str, str]) -> P
     return Plan(tuple(after(outcome) for outcome in plan.outcomes), plan.files)
 
 
-def keep_other_release(session: Session, found: TreeSnapshot) -> str:
+def keep_other_release(session: Session, found: TreeSnapshot, planned: Plan) -> str:
     """Keep the ledger's entries of files that another release has replaced, with their pre-images. Returns where."""
-    if not found.forgotten:
-        return ""
-    return session.tree.keep_release(found.forgotten, found.replaced.before)
+    forgotten = found.forgotten(planned.files)
+    return session.tree.keep_release(forgotten, found.replaced.before) if forgotten else ""
 
 
 def apply_result(
@@ -219,7 +224,8 @@ def apply_result(
     changed = frozenset(outcome.id for outcome in planned.pending)
     paths = tuple(change.path for change in todo)
     about = PreImages(account or Account(), found.replaced)
-    changed_since = tuple(path for path in found.merged if path in found.tampered)
+    left = found.unnoted - {change.path for change in todo}
+    changed_since = tuple(p for p in found.merged if p in found.changed and p in planned.files and p not in left)
     return ApplyResult(
         planned, before, paths, changed=changed, taken_over=(*changed_since, *found.gone), pre_images=about
     )

@@ -70,9 +70,9 @@ def after_failure(
 
 
 def after_hand_edits(session: Session, changed: Iterable[RecordOutcome]) -> NextStep | None:
-    """The way on where patched files were changed since: the changes are kept wherever that is possible."""
+    """The way on where patched files no longer hold what records made: what was changed by hand is kept wherever that
+    is possible."""
     from patcher.patching.applying import Order, preview
-    from patcher.patching.reverting import revert
 
     ids = tuple(outcome.id for outcome in changed)
     order = Order(session.request(ids), merge=True)
@@ -83,14 +83,23 @@ def after_hand_edits(session: Session, changed: Iterable[RecordOutcome]) -> Next
             return NextStep((*step.words, *ids), Phrases((_KEEPS, step.about)) if step.about else _KEEPS)
     except UkyError:
         pass
-    for tampering, about in (("merge", _WITHOUT), ("restore", _LOSES)):
-        try:
-            if not revert(session, frozenset(ids), dry_run=True, tampering=tampering).failed:  # type: ignore[arg-type]
-                option = "--force" if tampering == "restore" else "--merge"
-                return NextStep(("revert", option, *ids), about)
-        except UkyError:
-            continue
-    return NextStep(("explain", ids[0]))
+    return after_failed_revert(session, ids)
+
+
+def after_failed_revert(session: Session, ids: Sequence[str]) -> NextStep | None:
+    """The revert that takes records out all the same: those of `ids`, or all. None where none does."""
+    from patcher.patching.reverting import revert
+
+    for asked in dict.fromkeys((tuple(ids), ())):
+        for tampering, option in (("merge", "--merge"), ("restore", "--force")):
+            try:
+                done = revert(session, frozenset(asked), dry_run=True, tampering=tampering)  # type: ignore[arg-type]
+            except UkyError:
+                continue
+            if not done.failed:
+                loses = _FORGETS if done.pre_images.replaced.left else _LOSES
+                return NextStep(("revert", option, *asked), _WITHOUT if option == "--merge" else loses)
+    return None
 
 
 _KEEPS = phrase("What was changed by hand since stays, and the records are made on top of it.")
@@ -98,7 +107,11 @@ _WITHOUT = phrase("The records are taken out; what was changed by hand since sta
 _LOSES = phrase(
     "Lines that records made, or lines right beside them, were changed by hand, so the two cannot be kept together: "
     "the file goes back to what it was before the records. What was changed by hand is lost from it; "
-    "a copy is kept beside."
+    "a copy is kept beside. To keep it, put the change into the record first, and run uky-patch apply."
+)
+_FORGETS = phrase(
+    "Lines that records made were changed in what git or pip has put there: the file stays as it is, and what is in it "
+    "counts as edited by hand from then on."
 )
 
 

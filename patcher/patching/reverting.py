@@ -39,9 +39,9 @@ def revert(session: Session, ids: frozenset[str], *, dry_run: bool, tampering: T
         if done.failed:
             return done
         todo = changes(done.plan, found)
-        lost = found.tampered if tampering == "restore" else ()
-        kept = tuple(session.tree.keep(path, found.sources[path].content) for path in lost)
-        aside = keep_other_release(session, found)
+        lost = {change.path for change in todo}.intersection(found.changed) if tampering == "restore" else ()
+        kept = tuple(session.tree.keep(path, found.sources[path].content) for path in sorted(lost))
+        aside = keep_other_release(session, found, done.plan)
         transaction.commit(todo, next_ledger(done.plan, found, {}, {}), originals=found.originals)
     after = tuple(replace(outcome, kind="not-needed", detail=phrase("taken out")) for outcome in done.plan.outcomes)
     written = tuple(change.path for change in todo)

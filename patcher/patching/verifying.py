@@ -52,9 +52,10 @@ def marker_checks(session: Session) -> tuple[Check, ...]:
     changed = changed_lines(session, unknown) if unknown else {}
     checks = [_record_check(outcome, share, by_hand, changed.get(outcome.id)) for outcome in found.outcomes]
     other = found.pre_images.replaced
+    since = {file for outcome in found.outcomes for file in outcome.since}
     for path, entry in found.ledger.files.items():
-        fix = BEGIN_ANEW if path in other.anew else MERGE if path in other.mixed else by_hand
-        checks.append(_file_check(session, path, entry, fix))
+        fix = BEGIN_ANEW if path in (*other.anew, *other.mixed) else MERGE if path in since else by_hand
+        checks.append(_file_check(session, path, entry, fix, since=path in since))
     checks += [Check("ledger", "markers", "fail", 0.0, text, fix) for text, fix in found.pre_images.findings]
     if found.unrecorded:
         places = ", ".join(f"{mark.file}:{mark.line}" for mark in found.unrecorded)
@@ -107,18 +108,21 @@ def _record_check(outcome: RecordOutcome, seconds: float, by_hand: str, changed:
             return Check(name, "markers", "fail", seconds, outcome.detail, f"uky-patch explain {outcome.id}")
 
 
-def _file_check(session: Session, path: str, entry: PatchedFile, fix: str) -> Check:
-    """A patched file: is it there, as it was written, and with a marker of each record?"""
+def _file_check(session: Session, path: str, entry: PatchedFile, fix: str, *, since: bool) -> Check:
+    """A patched file: is it there, as it was written, and with a marker of each record? `since`: it was changed, and
+    still holds what the records made."""
     started = time.monotonic()
-    status, text = _state_of(session, path, entry)
-    fix = fix if status == "fail" else ""
+    status, text = _state_of(session, path, entry, since=since)
+    fix = fix if status == "fail" or since else ""
     return Check(f"file {path}", "markers", status, time.monotonic() - started, text, fix)
 
 
-def _state_of(session: Session, path: str, entry: PatchedFile) -> tuple[Status, Phrase]:
+def _state_of(session: Session, path: str, entry: PatchedFile, *, since: bool) -> tuple[Status, Phrase]:
     source = session.tree.read(path)
     if source is None:
         return "fail", phrase("is not in this tree")
+    if since:
+        return "warn", phrase("changed or laid out anew since; it still holds what its records made")
     if source.sha256 != entry.patched:
         return "fail", phrase("changed since its records were applied")
     from patcher.rewrite import markers

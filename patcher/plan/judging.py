@@ -34,9 +34,10 @@ def outcome_of(
     record: Record, done: Replayed, needed: Applicability, inputs: PlanInputs, known: Applied | None
 ) -> RecordOutcome:
     """The outcome of a record after its edits were tried. `known`: what the ledger has of it, if it is applied."""
-    tampered = [result for result in done.results if inputs.files[result.edit.file].tampered]
-    if known is not None and tampered:
-        return tampered_outcome(RecordOutcome(record.id, "pending", phrase(""), known.files), tampered[0].edit.file)
+    tampered = [one for one in done.results if inputs.files[one.edit.file].tampered and (known or one.landed)]
+    if tampered:
+        files = known.files if known is not None else record.files
+        return tampered_outcome(RecordOutcome(record.id, "pending", phrase(""), files), tampered[0].edit.file)
     spots = places(done)
     if done.made:
         by_hand = sum(len(result.outcome.by_hand) for result in done.results if isinstance(result.outcome, Rewritten))

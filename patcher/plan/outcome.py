@@ -70,6 +70,8 @@ class RecordOutcome:
     """For a record that found no anchor: the nearest place, by file."""
     skipped: bool = False
     """The versions call for it, and it is left out all the same, as the user asked."""
+    since: tuple[str, ...] = ()
+    """Its files that were changed by hand or laid out anew since it was applied, and still hold what it made."""
 
     def packed(self) -> dict[str, Any]:
         """As the ledger's note keeps it, in JSON; without `nearest`, which only failed records have."""
@@ -83,6 +85,7 @@ class RecordOutcome:
             "title_zh": self.title_zh,
             "note": encode(self.note),
             "skipped": self.skipped,
+            "since": list(self.since),
         }
 
     @classmethod
@@ -98,6 +101,7 @@ class RecordOutcome:
             title_zh=kept["title_zh"],
             note=decode(kept["note"]) or NOTHING,
             skipped=bool(kept["skipped"]),
+            since=tuple(kept["since"]),
         )
 
 
@@ -114,8 +118,14 @@ class FileState:
     """None where the file is missing, a record has made it or, with a `problem`, it is no text."""
     current: str | None
     tampered: bool = False
-    """The ledger knows the file, and it is not as the ledger left it."""
+    """The ledger knows the file, and it no longer holds what the records made. It is not written, and `base` is its
+    pre-image."""
     problem: Unparseable | None = None
+    since: bool = False
+    """It was changed since the records were applied, and still holds what they made."""
+    made: str = ""
+    """The digest of what the records made of `base`, where `current` says the same in another layout, or has a hand's
+    words beside their markers; "" where that is not known of the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +146,8 @@ class FilePlan:
     text: str | None
     """None: the file is not to be there."""
     records: tuple[str, ...]
+    made: str = ""
+    """The digest of what the records make, where `text` says the same in the layout of the file that is there."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,11 @@ from patcher.i18n import Phrase, Phrases, phrase
 from patcher.plan.applicability import Applicability, applicability
 from patcher.plan.inputs import PlanInputs, Request, belongs, workspace_of
 from patcher.plan.judging import outcome_of, places, tampered_outcome
-from patcher.plan.outcome import FAILED, Applied, FilePlan, Plan, RecordOutcome, Spot
+from patcher.plan.outcome import FAILED, Applied, FilePlan, FileState, Plan, RecordOutcome, Spot
 from patcher.plan.replay import Missing, Workspace, on_other, predecessors
 from patcher.records.load import as_applied, in_order
 from patcher.records.model import Record
+from patcher.worktree.hashing import digest_of
 
 
 def plan_apply(records: Sequence[Record], request: Request, inputs: PlanInputs) -> Plan:
@@ -39,10 +40,10 @@ def plan_apply(records: Sequence[Record], request: Request, inputs: PlanInputs) 
         needed = applicability(record, inputs.environment, inputs.lookup, inputs.newest)
         concerned = record.id not in request.skipped and (asked_by_id or not request.ids)
         leaves = _out_of_place(record, request, needed) if concerned else None
+        changed = next((file for file in known.files if inputs.files[file].tampered), None) if known else None
         if known is not None and leaves is not None:
             detail = phrase("{reason}; apply takes it out", reason=leaves)
             outcome = RecordOutcome(record.id, "pending", detail, known.files)
-            changed = next((file for file in known.files if inputs.files[file].tampered), None)
             if changed is None:
                 withdrawn.update(known.files)
             outcomes.append(outcome if changed is None else tampered_outcome(outcome, changed))
@@ -56,12 +57,16 @@ def plan_apply(records: Sequence[Record], request: Request, inputs: PlanInputs) 
             detail = phrase("{file} is not in this tree", file=record.files[0])
             outcomes.append(RecordOutcome(record.id, "not-needed", detail, record.files))
             continue
+        if known is not None and changed is not None and not concerned:
+            detail = phrase("left as it is: {file} was changed since", file=changed)
+            outcomes.append(RecordOutcome(record.id, "not-needed", detail, known.files, skipped=True))
+            continue
         outcome = outcome_of(record, done, needed, inputs, known)
         skipped = [one.id for one in outcomes if one.skipped and one.id in earlier[record.id]]
         outcomes.append(_after_skipped(outcome, skipped) if skipped else outcome)
-    plans = _file_plans(workspace, (*workspace.order, *sorted(withdrawn)))
+    plans = _file_plans(workspace, (*workspace.order, *sorted(withdrawn)), inputs)
     titled = [_titled(outcome, record) for outcome, record in zip(outcomes, records, strict=True)]
-    return Plan(_settle(titled, plans, inputs), plans, tuple(workspace.steps))
+    return Plan(_settle(titled, plans, inputs), plans, _steps(workspace, plans))
 
 
 def plan_revert(ids: frozenset[str], inputs: PlanInputs) -> Plan:
@@ -91,17 +96,49 @@ def plan_revert(ids: frozenset[str], inputs: PlanInputs) -> Plan:
         if state.tampered or state.problem is not None:
             names = tuple(outcome.id for outcome in outcomes if file in outcome.files)
             outcomes = [tampered_outcome(outcome, file) if outcome.id in names else outcome for outcome in outcomes]
-    plans = _file_plans(workspace, touched)
+    plans = _file_plans(workspace, touched, inputs)
     return Plan(tuple(outcomes), plans)
 
 
-def _file_plans(workspace: Workspace, files: Iterable[str]) -> dict[str, FilePlan]:
-    """What the workspace has made of some files; nothing of those that cannot be read."""
+def _file_plans(workspace: Workspace, files: Iterable[str], inputs: PlanInputs) -> dict[str, FilePlan]:
+    """What the workspace has made of some files; nothing of those that cannot be read, or are not to be written."""
     return {
-        file: FilePlan(file, workspace.texts.get(file), tuple(workspace.order.get(file, ())))
+        file: _in_layout(
+            FilePlan(file, workspace.texts.get(file), tuple(workspace.order.get(file, ()))), inputs.files[file], inputs
+        )
         for file in dict.fromkeys(files)
-        if file not in workspace.problems
+        if file not in workspace.problems and not inputs.files[file].tampered
     }
+
+
+def _in_layout(planned: FilePlan, state: FileState, inputs: PlanInputs) -> FilePlan:
+    """The plan in the layout of the file that is there, where that is not the records' own.
+
+    Else a fork that a formatter goes over would be laid out to and fro."""
+    text = planned.text
+    if not state.made or not planned.records or text is None or state.current is None:
+        return planned
+    made = digest_of(text.encode())
+    if made == state.made:
+        text = state.current
+    elif planned.path.endswith(".py") and "\r" not in text:
+        from patcher.rewrite.layout import relaid
+
+        text = relaid(state.current, text, but=inputs.word).text
+    return planned if text == planned.text else replace(planned, text=text, made=made)
+
+
+def _steps(workspace: Workspace, plans: Mapping[str, FilePlan]) -> tuple[tuple[str, Mapping[str, str]], ...]:
+    """The workspace's steps, of which the last for each file has the text that is planned."""
+    last = {file: name for name, texts in workspace.steps for file in texts}
+
+    def text(name: str, file: str, made: str) -> str:
+        plan = plans.get(file)
+        return plan.text if plan is not None and plan.text is not None and last[file] == name else made
+
+    return tuple(
+        (name, {file: text(name, file, made) for file, made in texts.items()}) for name, texts in workspace.steps
+    )
 
 
 def _titled(outcome: RecordOutcome, record: Record) -> RecordOutcome:
@@ -176,11 +213,12 @@ def _placed(outcome: RecordOutcome, applied: bool, plans: Mapping[str, FilePlan]
     """The outcome with its places: of a pending record, the lines that it will change; of an applied one, its lines."""
     if outcome.kind != "pending":
         return outcome
+    since = tuple(file for file in outcome.files if inputs.files[file].since)
     spots = marked_spots(outcome, plans, inputs.word)
     if not applied:
         texts = {path: inputs.files[path].current or "" for path in plans}
         spots = tuple(Spot(s.file, on_other(s.line, plans[s.file].text or "", texts[s.file])) for s in spots)
-    return replace(outcome, kind="applied" if applied else "pending", spots=spots or outcome.spots)
+    return replace(outcome, kind="applied" if applied else "pending", spots=spots or outcome.spots, since=since)
 
 
 def marked_spots(outcome: RecordOutcome, plans: Mapping[str, FilePlan], word: str) -> tuple[Spot, ...]:

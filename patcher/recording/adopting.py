@@ -18,11 +18,11 @@ from patcher.patching.result import ApplyResult
 from patcher.patching.status import records_status
 from patcher.recording.base import UPSTREAM, Base, find_base
 from patcher.recording.known import with_all
-from patcher.recording.texts import same, with_blank_lines_of
 from patcher.records.model import Record
 from patcher.records.unfinished import unfinished
 from patcher.rewrite.marker import split_whole, without_markers
 from patcher.rewrite.merging import three_way
+from patcher.rewrite.texts import same, with_blank_lines_of
 from patcher.tree.source import Codec, Source, Undecodable, decode, encode
 
 if TYPE_CHECKING:

@@ -16,11 +16,11 @@ from patcher.i18n import Phrase, phrase
 from patcher.packages.releases import versions, wheel
 from patcher.packages.releases.fetch import nearest_versions
 from patcher.patching import change_record
-from patcher.session.pre_images import release_of
-from patcher.session.snapshot import merge_without_records
+from patcher.session.pre_images import has_marks, release_of
+from patcher.session.taking_over import taken_over
 from patcher.terminal.progress import progress
 from patcher.worktree import files, verl_tree
-from patcher.worktree.hashing import digest_of
+from patcher.worktree.hashing import ABSENT, digest_of
 
 if TYPE_CHECKING:
     from patcher.session.session import Session
@@ -189,13 +189,17 @@ def _without_records(
                 unreadable[path] = LINK
                 continue
             found = content_without_records(session, ledger, path)
+        except ChangedLinesError as error:
+            unreadable[path] = error.why
+            continue
         except (OSError, ValueError) as error:
             unreadable[path] = phrase("it cannot be read: {why}", why=message_of(error))
             continue
+        # The base may be a commit that has the records' edits in it: they are taken out of it as well.
         known = ledger.files.get(path)
-        # The base is a commit that has the records' edits in it: they are taken out of it as well.
-        if known is not None and found is not None and content is not None and digest_of(content) == known.patched:
-            content = session.tree.original(known)
+        if known is not None and found is not None and content is not None:
+            with suppress(ChangedLinesError):  # A commit that has others is compared as it is.
+                content = _without(session, ledger, path, content)
         if found != content:
             kept[path], after[path] = content, found
     return Base(name, verl or release_of(session), kept, after, unreadable=unreadable)
@@ -204,20 +208,36 @@ def _without_records(
 def content_without_records(session: Session, ledger: Ledger, path: str) -> bytes | None:
     """A file as it would be had uky-patch made nothing in it; None where there is none.
 
-    Raises OSError, or ValueError for a path that leads out of the tree, and for a file that a record has made and a
-    hand has changed since.
+    Raises OSError, ValueError for a path that leads out of the tree, and ChangedLinesError.
     """
     found = _content(session.tree.root, path)
-    known = ledger.files.get(path)
-    if known is None or found is None or digest_of(found) == known.original:
-        return found
-    original = session.tree.original(known)
-    if digest_of(found) == known.patched:
-        return original
-    if original is None:
+    return found if found is None or path not in ledger.files else _without(session, ledger, path, found)
+
+
+class ChangedLinesError(ValueError):
+    """In a patched file lines that records made were changed, so that what a hand did there cannot be told apart."""
+
+    def __init__(self, why: Phrase) -> None:
+        super().__init__(why)
+        self.why = why
+
+
+def _without(session: Session, ledger: Ledger, path: str, content: bytes) -> bytes | None:
+    """A patched file's content without what the records made. Raises ChangedLinesError."""
+    known = ledger.files[path]
+    sha = digest_of(content)
+    if sha in (known.original, known.patched):
+        return content if sha == known.original else session.tree.original(known)
+    found = taken_over(session, ledger, {path: content}, replaced=(path,)).get(path)
+    if found is not None:
+        return found.base
+    if known.original == ABSENT:
         text = "the record {id} has made it, and it was changed since: put the change into that record"
-        raise ValueError(phrase(text, id=known.records[0]))
-    return merge_without_records(session, ledger, (path,))[path]
+        raise ChangedLinesError(phrase(text, id=", ".join(known.records)))
+    if session.config.style == "comment" and not has_marks(session, content, known):
+        return content  # Another release, or another commit.
+    text = "lines that records made in it were changed ({names}): put the change into the record, then uky-patch apply"
+    raise ChangedLinesError(phrase(text, names=", ".join(known.records)))
 
 
 def _wanted(paths: Mapping[str, Differing], session: Session, *, new: bool) -> dict[str, Differing]:

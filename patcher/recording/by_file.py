@@ -19,12 +19,12 @@ from patcher.plan.examples import examples
 from patcher.plan.inputs import belongs
 from patcher.plan.replay import Rewriting, Workspace, predecessors, rewritten
 from patcher.processes import begun, ended_with, pool, starting
-from patcher.recording.layout import Relaid, relaid
 from patcher.recording.proof import FileEdits, edits_of_file
 from patcher.records.load import in_order
 from patcher.records.model import Example, Record
 from patcher.rewrite import forget
 from patcher.rewrite.edits import Edit, Mark
+from patcher.rewrite.layout import Relaid, relaid
 from patcher.rewrite.outcome import Outcome
 
 if TYPE_CHECKING:

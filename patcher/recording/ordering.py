@@ -14,9 +14,9 @@ from patcher.plan.replay import Replayed, Rewriting, Workspace, predecessors
 from patcher.recording.needs import brings, in_fork, reachable
 from patcher.recording.proof import applied, with_hunks
 from patcher.recording.proposal import Files, Left, Proposal, Recorded, line_of
-from patcher.recording.texts import same, without_ids
 from patcher.records.load import in_order
 from patcher.rewrite.outcome import AnchorAmbiguous, AnchorMissing, Overlap, Rewritten
+from patcher.rewrite.texts import same, without_ids
 
 Failure = tuple[Recorded, Replayed]
 After = dict[str, dict[str, None]]

@@ -19,7 +19,6 @@ from patcher.recording.declared import header_edits
 from patcher.recording.hunks import Change, Hunk, changes, hunk_of, joined, line_hunks, whole_functions
 from patcher.recording.inferring import edits_for
 from patcher.recording.keyed_values import edits_for_lines
-from patcher.recording.texts import filled, same
 from patcher.rewrite import create_file, rewrite
 from patcher.rewrite.edits import CreateFile, Edit, Mark, ReplaceLines
 from patcher.rewrite.marker import split, split_whole
@@ -27,6 +26,7 @@ from patcher.rewrite.merging import common_ends
 from patcher.rewrite.outcome import AlreadyDone, Rewritten, Unparseable
 from patcher.rewrite.source import parse
 from patcher.rewrite.syntax import SCOPES
+from patcher.rewrite.texts import filled, same
 
 UNMARKED = Mark("recorded", "UkyRecording", "unmarked")
 """Makes edits without a marker. Its word is one that no text has, so that no comment of the text counts as a marker."""

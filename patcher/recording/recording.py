@@ -23,12 +23,12 @@ from patcher.recording.ordering import proven
 from patcher.recording.proof import FileEdits, made_file, with_hunks
 from patcher.recording.proposal import Files, Group, Left, Proposal, Recorded, line_of
 from patcher.recording.reading import OWN, read_texts
-from patcher.recording.texts import remarks, same
 from patcher.records.model import Record, Text, When
 from patcher.records.parse import parse
 from patcher.records.writing import written
 from patcher.rewrite.edits import CreateFile
 from patcher.rewrite.marker import split
+from patcher.rewrite.texts import remarks, same
 from patcher.worktree.files import SETTINGS_BYTES
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ place in its file, and the next command may leave it out with --skip.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from patcher.errors import ExitCode
@@ -46,9 +46,10 @@ def apply_report(
     diff: bool,
     dry_run: bool,
     order: Order | None = None,
+    ids: Sequence[str] = (),
 ) -> Iterator[Part]:
-    """What was done, or would be. `order` is what an apply was asked for; None for a revert."""
-    step = _next(done, session, order, dry_run=dry_run)
+    """What was done, or would be. `order` is what an apply was asked for, `ids` are what a revert was asked for."""
+    step = _next(done, session, order, ids, dry_run=dry_run)
     if session.output == "json":
         records = [as_json(outcome) for outcome in done.plan.outcomes]
         report: dict[str, Any] = {"root": str(session.tree.root), "versions": session.versions, "records": records}
@@ -71,12 +72,14 @@ def apply_exit_code(done: ApplyResult, *, dry_run: bool) -> int:
     return ExitCode.FINDINGS if beyond or would_change else ExitCode.CLEAN
 
 
-def _next(done: ApplyResult, session: Session, order: Order | None, *, dry_run: bool) -> NextStep | None:
-    from patcher.patching.next_step import after_failure, after_hand_edits, after_preview
+def _next(
+    done: ApplyResult, session: Session, order: Order | None, ids: Sequence[str], *, dry_run: bool
+) -> NextStep | None:
+    from patcher.patching.next_step import after_failed_revert, after_failure, after_preview
 
     if order is None:
-        changed = [outcome for outcome in done.plan.failed if outcome.kind == "tampered"]
-        return after_hand_edits(session, changed) if changed else None
+        changed = any(outcome.kind == "tampered" for outcome in done.plan.failed)
+        return after_failed_revert(session, ids) if changed else None
     if done.failed:
         return after_failure(session, order, done.plan.outcomes)
     return after_preview(session, order, done) if dry_run else None
@@ -111,6 +114,8 @@ def _text(
         yield Lines(f"  {show('what was changed by hand stays', tongue)}: {path}")
     for path in done.kept:
         yield Lines(f"  {show('kept what was changed by hand', tongue)}: {path}")
+    for path in done.pre_images.replaced.left:
+        yield Lines(f"  {show('left as it is, with what records made in it', tongue)}: {path}")
     if done.aside:
         yield Lines(f"  {show('kept the pre-images of the other release', tongue)}: {done.aside}")
     sentence = _sentence(done, session, verb, dry_run=dry_run).render(tongue)

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from patcher.i18n import Language, show
+from patcher.i18n import Language, Phrases, phrase, show
 from patcher.plan.outcome import FAILED, Kind, RecordOutcome
 from patcher.terminal.table import Cell, Row
 
@@ -87,6 +87,7 @@ def as_json(outcome: RecordOutcome) -> dict[str, Any]:
         "outcome": outcome.kind,
         "files": list(outcome.files),
         "detail": str(outcome.detail),
+        "changed_since": list(outcome.since),
     }
 
 
@@ -95,7 +96,8 @@ def _remark(outcome: RecordOutcome, language: Language) -> Cell:
     if outcome.kind not in ("pending", "applied") or not outcome.title:
         return Cell("", reason=outcome.detail)
     title = outcome.title_zh if language == "zh" and outcome.title_zh else outcome.title
-    return Cell(title, reason=outcome.note)
+    since = phrase("changed or laid out anew since: {files}", files=", ".join(outcome.since)) if outcome.since else ""
+    return Cell(title, reason=Phrases(tuple(part for part in (since, outcome.note) if part)) if since else outcome.note)
 
 
 def _where(outcome: RecordOutcome) -> str:

@@ -50,3 +50,26 @@ def three_way(base: Sequence[str], one: Sequence[str], two: Sequence[str]) -> li
             return None
         lines += group[1]
     return lines
+
+
+def beside(base: Sequence[str], one: Sequence[str], two: Sequence[str]) -> list[str] | None:
+    """The same, where lines right beside each other may have been changed on both sides; None where the same lines
+    were, or where either side has put lines at one place.
+
+    base: ["a", "b"]   one: ["A", "b"]   two: ["a", "B"]   merged: ["A", "B"]
+    """
+    sides = [[(old, side[slice(*new)]) for old, new in differing(base, side)] for side in (one, two)]
+    for (start, stop), lines in sides[0]:
+        for (first, last), others in sides[1]:
+            apart = stop <= first or last <= start
+            at_one_place = start == stop == first == last
+            if (at_one_place or not apart) and ((start, stop), lines) != ((first, last), others):
+                return None
+    merged: list[str] = []
+    at = 0
+    both = {span: lines for side in sides for span, lines in side}
+    for (start, stop), lines in sorted(both.items()):
+        merged += base[at:start]
+        merged += lines
+        at = stop
+    return [*merged, *base[at:]]

@@ -2,13 +2,13 @@
 release.
 
 Stale means that pip or git has put other files in place since: an upgrade of verl, or a switch of branches. Then an old
-original is never put over the new file: `apply` begins anew, or `apply --merge` takes the old edits out first.
+original is never put over the new file: `apply` begins anew, on what is left without the records' edits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +29,7 @@ _NAMED = 5
 """Files that are named in a sentence; the others are counted. Set by hand."""
 BEGIN_ANEW = "uky-patch apply"
 MERGE = "uky-patch apply --merge"
+FORGET = "uky-patch revert --force"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +39,23 @@ class Replaced:
     anew: tuple[str, ...] = ()
     """Nothing of the records is in them, or they are gone: they are begun anew."""
     mixed: tuple[str, ...] = ()
-    """What the records made is still in them, so a merge alone can tell the two apart."""
+    """What the records made is still in them, and can be told apart from the rest: they are begun anew as well."""
+    stuck: tuple[str, ...] = ()
+    """What the records made is still in them, and cannot be told apart."""
+    left: tuple[str, ...] = ()
+    """The same, where a forced revert leaves them as they are and forgets them."""
     before: str = ""
     """The verl version that the pre-images are of."""
     now: str = ""
 
     def __bool__(self) -> bool:
-        return bool(self.anew or self.mixed)
+        return bool(self.anew or self.mixed or self.stuck or self.left)
+
+    def told_apart(self, told: Collection[str], *, forget: bool) -> Replaced:
+        """The same, once it is known in which of `mixed` the two can be told apart. `forget`: the others are left."""
+        stuck = tuple(path for path in self.mixed if path not in told)
+        mixed = tuple(path for path in self.mixed if path in told)
+        return replace(self, mixed=mixed, stuck=() if forget else stuck, left=stuck if forget else ())
 
 
 @dataclass(frozen=True)
@@ -60,7 +71,7 @@ class PreImages:
     @property
     def stale(self) -> bool:
         """Whether the ledger is to be written though no file changes."""
-        return self.account.behind or bool(self.replaced.anew)
+        return self.account.behind or bool(self.replaced.anew or self.replaced.mixed or self.replaced.left)
 
     @cached_property
     def findings(self) -> tuple[tuple[Phrase, str], ...]:
@@ -79,6 +90,7 @@ class PreImages:
             "replaced": {
                 "begin_anew": list(other.anew),
                 "merge": list(other.mixed),
+                "stuck": list(other.stuck),
                 "from": other.before,
                 "to": other.now,
             },
@@ -113,10 +125,10 @@ def find_replaced(session: Session, ledger: Ledger) -> Replaced:
     mixed: list[str] = []
     for path in (path for path in odd if path in other or path in committed):
         source = odd[path]
-        ours = source is not None and _has_ours(session, source.content, ledger.files[path])
+        ours = source is not None and has_marks(session, source.content, ledger.files[path])
         (mixed if ours else anew).append(path)
     known = sorted({releases[path] for path in (*anew, *mixed)} - {""})
-    return Replaced(tuple(anew), tuple(mixed), ", ".join(known), now)
+    return Replaced(tuple(anew), tuple(mixed), before=", ".join(known), now=now)
 
 
 def release_of(session: Session) -> str:
@@ -132,7 +144,8 @@ def _release(file: PatchedFile, ledger: Ledger) -> str:
     return file.release or (oldest.versions.get("verl", "") if oldest is not None else "")
 
 
-def _has_ours(session: Session, content: bytes, file: PatchedFile) -> bool:
+def has_marks(session: Session, content: bytes, file: PatchedFile) -> bool:
+    """Whether lines are marked for records that are in the file."""
     from patcher.rewrite import markers  # The rewriting engine: seldom needed here.
 
     found = markers(content.decode("utf-8", "replace"), session.config.marker)
@@ -193,12 +206,21 @@ def _of_replaced(found: Replaced) -> Iterator[tuple[Phrase, str]]:
     if found.mixed:
         text = phrase(
             "{files}: of verl {now} since, with what the records made of {before} still in them; "
-            "uky-patch apply --merge takes that out and begins anew",
+            "uky-patch apply begins anew on what is left without that",
             files=_named(found.mixed),
             now=found.now,
             before=then,
         )
-        yield text, MERGE
+        yield text, BEGIN_ANEW
+    if found.stuck:
+        text = phrase(
+            "{files}: of verl {now} since, with what the records made of {before} still in them, and lines of that "
+            "changed; uky-patch revert --force leaves the files as they are and forgets that records made it",
+            files=_named(found.stuck),
+            now=found.now,
+            before=then,
+        )
+        yield text, FORGET
 
 
 def _named(paths: tuple[str, ...]) -> str:

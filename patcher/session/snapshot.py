@@ -1,26 +1,22 @@
 """What a plan needs from the tree, read once: the files that records name, and those that the ledger knows.
 
-Each file has a base, the text that records are applied to: its pre-image where it is patched, else what is there. If
-people changed a patched file since, a three-way merge can take their change over into the base (`apply --merge`).
+Each file has a base, the text that records are applied to: its pre-image where it is patched, else what is there. Where
+a patched file was changed since and still holds what the records made, its base is what is left without that
+(`patcher.session.taking_over`).
 """
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from types import MappingProxyType
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from patcher.errors import TreeError
-from patcher.git.running import start_outside
-from patcher.i18n import Phrase, phrase
 from patcher.plan.applicability import SymbolLookup
-from patcher.plan.inputs import PlanInputs, belongs
+from patcher.plan.inputs import PlanInputs
 from patcher.plan.outcome import Applied, FileState
-from patcher.plan.replay import Unused, Workspace, predecessors
-from patcher.records.load import as_applied, in_order
+from patcher.plan.replay import Unused
 from patcher.rewrite.edits import Edit, MoveImport
 from patcher.rewrite.outcome import Unparseable
 from patcher.session.pre_images import Replaced, find_replaced, release_of
@@ -28,6 +24,10 @@ from patcher.session.session import PlanTarget, Session
 from patcher.tree import Ledger, Source
 from patcher.tree.source import Codec, Undecodable, decode, encode, sha256_of
 from patcher.worktree.hashing import ABSENT, digest_of
+
+if TYPE_CHECKING:
+    from patcher.session.taking_over import TakenOver
+    from patcher.worktree.ledger import PatchedFile
 
 Tampering = Literal["refuse", "restore", "merge"]
 
@@ -40,16 +40,19 @@ class TreeSnapshot:
     ledger: Ledger
     sources: Mapping[str, Source]
     codecs: Mapping[str, Codec]
-    tampered: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
     """Files of the ledger that were changed since it was written."""
     merged: Mapping[str, bytes | None] = field(default_factory=dict)
-    """For those, in `merge`, what they would be had they never been patched; None: they would not be there."""
+    """What files would be had they never been patched, where that is no pre-image; None: they would not be there."""
+    unnoted: frozenset[str] = frozenset()
+    """Files of `changed` with edits of a hand that are in no commit: the ledger learns of them once they are written,
+    so that the next `apply` still sees whose they are."""
     gone: tuple[str, ...] = ()
     """Files of the ledger that are not there any more, in `merge`."""
     replaced: Replaced = field(default_factory=Replaced)
     """Files that another release or commit has replaced; `ledger` is without those that are begun anew."""
-    forgotten: Ledger = field(default_factory=Ledger)
-    """The ledger's entries of these files."""
+    whole: Ledger = field(default_factory=Ledger)
+    """The ledger with these."""
     release: str = ""
     """The verl version of the files."""
 
@@ -57,6 +60,11 @@ class TreeSnapshot:
     def originals(self) -> dict[str, bytes]:
         """The merged contents by digest: they become pre-images."""
         return {digest_of(content): content for content in self.merged.values() if content is not None}
+
+    def forgotten(self, written: Collection[str]) -> Ledger:
+        """The ledger's entries of files that another release has replaced, once the files in `written` are planned."""
+        begun = (path for path in self.replaced.mixed if path in written)
+        return self.whole.of((*self.replaced.anew, *self.replaced.left, *begun))
 
     def encode(self, path: str, text: str | None) -> bytes | None:
         """The bytes of a text, as the file has them; of one that is made, in UTF-8. None stays None: no file."""
@@ -86,52 +94,64 @@ def read_snapshot(
     `pre_images` are what files would be without the edits that a hand has made and records are to take over; None: they
     would not be there.
 
-    An unreadable file becomes a state that says so. What becomes of a file that was changed since it was patched:
-    "refuse" says so in its state; "restore" takes its pre-image for a base all the same; "merge" takes the change over
-    into the base. A file that another release or commit has replaced is a base itself, and its pre-image is never put
-    over it. Raises TreeError if a file cannot be read or merged.
+    An unreadable file becomes a state that says so. A file that was changed since it was patched, and still holds what
+    the records made, has for a base what is left without that. What becomes of any other that was changed: "refuse" and
+    "merge" say so in its state; "restore" takes its pre-image for a base all the same. "merge" also leaves out files
+    that are gone, and takes over what is in no commit. A pre-image is never put over a file that another release or
+    commit has replaced: "restore" forgets such a file where what the records made cannot be told apart. Raises
+    TreeError if a file cannot be read.
     """
     target = target if target is not None else session.target
     states: dict[str, FileState] = {}
     sources: dict[str, Source] = {}
     codecs: dict[str, Codec] = {}
-    tampered: list[str] = []
     gone: list[str] = []
+    changed = _changed(session, ledger)
     other = find_replaced(session, ledger)
-    whole, ledger = ledger, ledger.without(other.anew)
-    merged: dict[str, bytes | None] = dict(pre_images)
-    if tampering == "merge":
-        changed_files = [path for path, state in session.tree.state(ledger).items() if state == "tampered"]
-        merged |= merge_without_records(session, whole, changed_files, replaced=other.mixed)
+    taken: Mapping[str, TakenOver] = {}
+    concerned = {
+        path: content
+        for path, content in changed.items()
+        if path not in other.anew and (tampering != "restore" or path in other.mixed)
+    }
+    if concerned:
+        from patcher.session.taking_over import taken_over  # The rewriting engine: seldom needed here.
+
+        taken = taken_over(session, ledger, concerned, replaced=other.mixed)
+    other = other.told_apart(taken, forget=tampering == "restore")
+    whole, ledger = ledger, ledger.without((*other.anew, *other.left))
+    merged: dict[str, bytes | None] = {path: one.base for path, one in taken.items()} | dict(pre_images)
     for path in dict.fromkeys((*files, *ledger.files)):
         source = session.tree.read(path)
         known = ledger.files.get(path)
         if source is None:
             lost = known is not None and known.original != ABSENT
             gone += [path] if lost and tampering == "merge" else []
-            states[path] = FileState(path, None, None, lost and tampering != "merge")
+            base = _original_text(session, path, known) if lost and tampering != "merge" else None
+            states[path] = FileState(path, base, None, lost and tampering == "refuse")
             continue
         sources[path] = source
-        # `ours`: as the records left it. Neither that nor the original: somebody changed it since (tampered).
-        ours = known is not None and source.sha256 == known.patched
-        changed = known is not None and source.sha256 not in (known.patched, known.original)
-        if changed:
-            tampered.append(path)
-        refused = changed and (tampering == "refuse" or (tampering == "restore" and path in other.mixed))
+        refused = path in ledger.files and path in changed and path not in merged and tampering != "restore"
         original: bytes | None = source.content
         if path in merged:
             original = merged[path]
-        elif known is not None and (ours or (changed and tampering == "restore")):
+        elif known is not None and (source.sha256 == known.patched or (path in changed and tampering == "restore")):
             original = session.tree.original(known)
         now = decode(source)
         before = decode(replace(source, content=original)) if original is not None else None
-        if isinstance(before, Undecodable) or isinstance(now, Undecodable):
+        if isinstance(before, Undecodable) or (isinstance(now, Undecodable) and tampering != "restore"):
             bad = now if isinstance(now, Undecodable) else before
             assert isinstance(bad, Undecodable)
             states[path] = FileState(path, None, None, refused, Unparseable(bad.line, bad.message))
             continue
         codecs[path] = before[1] if before is not None else Codec()
-        states[path] = FileState(path, before[0] if before is not None else None, now[0], refused)
+        text = before[0] if before is not None else None
+        if refused:  # What records made in other files stays as it is, so that they are made here as they were.
+            text = _original_text(session, path, known) or text
+        since = path in taken and path not in pre_images
+        made = taken[path].made if since else known.made if known is not None and path not in merged else ""
+        current = now[0] if not isinstance(now, Undecodable) else None
+        states[path] = FileState(path, text, current, refused, since=since, made=made)
     applied = {
         name: Applied(
             name,
@@ -151,19 +171,47 @@ def read_snapshot(
         _unused_for(session, target.lookup),
         session.tree_has,
     )
-    forgotten = whole.of((*other.anew, *(path for path in other.mixed if path in merged)))
+    edited = [path for path, one in taken.items() if one.edited and path not in other.mixed]
     return TreeSnapshot(
         situation,
         ledger,
         sources,
         codecs,
-        tuple(tampered),
+        tuple(path for path in changed if path in ledger.files),
         merged,
+        _uncommitted(session, ledger, edited) if tampering == "refuse" else frozenset(),
         tuple(gone),
         other,
-        forgotten,
+        whole,
         release_of(session),
     )
+
+
+def _changed(session: Session, ledger: Ledger) -> dict[str, bytes]:
+    """The files of the ledger that are there, and neither as the records left them nor as they were before."""
+    found = {}
+    for path, known in ledger.files.items():
+        source = session.tree.read(path)
+        if source is not None and source.sha256 not in (known.patched, known.original):
+            found[path] = source.content
+    return found
+
+
+def _original_text(session: Session, path: str, known: PatchedFile | None) -> str | None:
+    """The text of a pre-image; None where there is none, or it is lost."""
+    try:
+        original = session.tree.original(known) if known is not None else None
+    except TreeError:
+        return None
+    read = decode(Source(path, original, "", 0)) if original is not None else None
+    return read[0] if isinstance(read, tuple) else None
+
+
+def _uncommitted(session: Session, ledger: Ledger, paths: Sequence[str]) -> frozenset[str]:
+    from patcher.git.checkout import checkout  # Git is not asked where nobody has edited a patched file.
+
+    place = checkout(session.tree.root) if paths else None
+    return frozenset(place.foreign_changes(paths, ledger, session.tree.read) if place is not None else ())
 
 
 def retargeted(found: TreeSnapshot, session: Session, target: PlanTarget) -> TreeSnapshot:
@@ -196,79 +244,3 @@ def _unused(session: Session, lookup: SymbolLookup, text: str, edit: Edit, but: 
 def record_file_names(session: Session) -> tuple[str, ...]:
     """The files that the session's records name, each once."""
     return tuple(dict.fromkeys(file for record in session.records for file in record.files))
-
-
-def merge_without_records(
-    session: Session, ledger: Ledger, paths: Sequence[str], *, replaced: Collection[str] = ()
-) -> dict[str, bytes]:
-    """For each patched file that people changed since: its content with their changes and without the records'.
-
-    The pre-images of the files in `replaced` are of another release, so the advice there is not to put them back.
-
-    Raises TreeError if people and records changed the same lines, and if this version of the tool makes other edits
-    than those that the ledger knows by hash.
-    """
-    patched = _as_patched(session, ledger) if paths else {}
-    merged = {}
-    for path in paths:
-        source = session.tree.read(path)
-        known = ledger.files[path]
-        original = session.tree.original(known)
-        if original is None:
-            raise TreeError(
-                phrase("{file}: cannot be merged; nothing was written", file=path),
-                cause=phrase(
-                    "{names} has made the whole file, and it was changed since", names=", ".join(known.records)
-                ),
-                advice=phrase(
-                    "Put the change into that record's content, and the file back with uky-patch revert --force."
-                ),
-            )
-        if source is None or digest_of(patched.get(path, b"")) != known.patched:
-            raise TreeError(
-                phrase("{file}: cannot be merged; nothing was written", file=path),
-                cause=phrase("what the records made of it cannot be made again from its pre-image"),
-                advice=_merge_advice(path in replaced),
-            )
-        contents = (source.content, patched[path], original)
-        merged[path] = _merge_file(session.tree.root, path, contents, _merge_advice(path in replaced))
-    return merged
-
-
-def _as_patched(session: Session, ledger: Ledger) -> Mapping[str, bytes]:
-    """Every file of the ledger as its records made it."""
-    texts: dict[str, str] = {}
-    codecs: dict[str, Codec] = {}
-    for path, known in ledger.files.items():
-        original = session.tree.original(known)
-        read = decode(Source(path, original, known.original, 0)) if original is not None else None
-        if read is not None and not isinstance(read, Undecodable):
-            texts[path], codecs[path] = read
-    records = in_order(as_applied(name, entry.source) for name, entry in ledger.records.items())
-    workspace = Workspace(texts, session.config.marker, session.config.style)
-    earlier = predecessors(records)
-    for record in records:
-        workspace.replay(record, belongs(ledger.records[record.id].versions.get("verl", "")), earlier[record.id])
-    return {path: encode(text, codecs.get(path, Codec()), path) for path, text in workspace.texts.items()}
-
-
-def _merge_advice(replaced: bool) -> Phrase:
-    if replaced:
-        return phrase("Put the file of that release or branch there with git or pip, and run uky-patch apply again.")
-    return phrase("Put it back with uky-patch revert --force, which keeps a copy, and edit it anew.")
-
-
-def _merge_file(root: Path, path: str, contents: tuple[bytes, bytes, bytes], advice: Phrase) -> bytes:
-    """`contents` are the current, the patched and the original content: the current one with patched -> original."""
-    with tempfile.TemporaryDirectory(prefix="uky-patch-") as folder:
-        names = [Path(folder) / name for name in ("current", "patched", "original")]
-        for name, content in zip(names, contents, strict=True):
-            name.write_bytes(content)
-        code, merged = start_outside("merge-file", "-p", "--quiet", *map(str, names), root=root).outcome()
-    if code == 0:
-        return merged
-    raise TreeError(
-        phrase("{file}: cannot be merged; nothing was written", file=path),
-        cause=phrase("lines that the records changed were changed by hand too"),
-        advice=advice,
-    )

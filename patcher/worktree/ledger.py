@@ -40,6 +40,8 @@ class PatchedFile:
     """The verl version that the original is from; "" if that is not known."""
     folders: tuple[str, ...] = ()
     """The folders that were made for it, outermost first. When the file goes, they go too if they are empty."""
+    made: str = ""
+    """The SHA-256 of what the records make, where the file says the same in another layout; "" where it is that."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,7 @@ def unpack(data: Mapping[str, Any]) -> Ledger:
 
 
 def _packed(file: PatchedFile) -> dict[str, Any]:
-    known = {"mode": file.mode, "release": file.release, "folders": list(file.folders)}
+    known = {"mode": file.mode, "release": file.release, "folders": list(file.folders), "made": file.made}
     given = {name: value for name, value in known.items() if value not in (None, "", [])}
     return {"original": file.original, "patched": file.patched, "records": list(file.records), **given}
 
@@ -234,7 +236,8 @@ def _file(entry: Mapping[str, Any]) -> PatchedFile:
     if mode is not None and type(mode) is not int:
         raise TypeError(phrase("{value} is no mode", value=repr(mode)))
     folders = tuple(_text(folder) for folder in entry.get("folders", ()))
-    return PatchedFile(entry["original"], entry["patched"], records, mode, _text(entry.get("release", "")), folders)
+    release, made = (_text(entry.get(name, "")) for name in ("release", "made"))
+    return PatchedFile(entry["original"], entry["patched"], records, mode, release, folders, made)
 
 
 def _record(id_: str, entry: Mapping[str, Any]) -> AppliedRecord:

@@ -8,10 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import MOVED, RECORD, SERVER, Uky
+from tests.cli.conftest import MOVED, RECORD, SERVER, Answer, Uky
+from tests.forks import git
 
 BOTH_APPLIED = {"log-flag": "applied", "utils-moved": "applied"}
 BOTH_PENDING = {"log-flag": "pending", "utils-moved": "pending"}
+
+
+def since(status: Answer) -> dict[str, list[str]]:
+    """The files that each record says were changed since it was applied."""
+    return {one["id"]: one["changed_since"] for one in status.json["records"] if one["changed_since"]}
 
 
 def test_the_round(uky: Uky, tree: Path) -> None:
@@ -35,7 +41,7 @@ def test_the_json_is_the_contracts(uky: Uky, tree: Path) -> None:
     assert report["root"] == str(tree)
     assert report["versions"]["verl"] == "99.1"
     assert report["versions"]["vllm"] == "2.1"
-    assert all(set(record) == {"id", "outcome", "files", "detail"} for record in report["records"])
+    assert all(set(record) == {"id", "outcome", "files", "detail", "changed_since"} for record in report["records"])
 
 
 def test_what_is_written_is_marked_and_keeps_the_old_line(uky: Uky, tree: Path) -> None:
@@ -149,15 +155,151 @@ def test_a_changed_record_is_applied_anew(uky: Uky, tree: Path, records: Path) -
     assert (tree / "verl/server.py").read_text() == SERVER
 
 
-def test_a_file_changed_since_is_refused_and_named(uky: Uky, tree: Path) -> None:
+def test_a_file_changed_beside_what_records_made_is_taken_over(uky: Uky, tree: Path) -> None:
     uky("apply")
     changed = (tree / "verl/server.py").read_text() + "# mine\n"
     (tree / "verl/server.py").write_text(changed)
+    status = uky("status")
+    assert (status.code, status.outcomes) == (0, BOTH_APPLIED)
+    assert since(status) == {name: ["verl/server.py"] for name in BOTH_APPLIED}
+    told = uky("status", json=False).out
+    assert "changed or laid out anew since: verl/server.py" in told
+    checks = {check["name"]: check for check in uky("verify").json["checks"]}
+    file = checks["file verl/server.py"]
+    assert (uky("verify").code, file["status"], file["fix"]) == (0, "warn", "uky-patch apply --merge")
+    assert uky("apply").json["written"] == []
+    assert since(uky("status")) == {}
+    assert uky("revert").code == 0
+    assert (tree / "verl/server.py").read_text() == SERVER + "# mine\n"
+
+
+def test_a_line_beside_a_patched_one_may_be_edited(uky: Uky, tree: Path) -> None:
+    """Of one call, whose next argument a record has changed."""
+    uky("apply")
+    path = tree / "verl/server.py"
+    path.write_text(path.read_text().replace("config=args.config,", "config=None,  # Uky: quiet"))
+    assert uky("status").outcomes == BOTH_APPLIED
+    assert uky("revert", "log-flag").code == 0
+    assert "            config=None,  # Uky: quiet\n            disable_log=args.disable_log,\n" in path.read_text()
+    assert uky("revert").code == 0
+    assert path.read_text() == SERVER.replace("config=args.config,", "config=None,  # Uky: quiet")
+
+
+def test_a_file_that_a_formatter_laid_out_anew_keeps_its_layout(uky: Uky, tree: Path, records: Path) -> None:
+    uky("apply", "log-flag")
+    path = tree / "verl/server.py"
+    wrapped = path.read_text().replace(
+        "            enable_log=args.enable_log,  # Uky[log-flag]\n",
+        "            enable_log=(\n                args.enable_log\n            ),  # Uky[log-flag]\n",
+    )
+    path.write_text(wrapped)
+    assert uky("status").outcomes == {"log-flag": "applied", "utils-moved": "pending"}
+    assert uky("apply", "log-flag").json["written"] == []
+    assert (path.read_text(), uky("apply", "log-flag").json["written"]) == (wrapped, [])
+    assert uky("apply").code == 0
+    assert "                args.enable_log\n            ),  # Uky[log-flag]\n" in path.read_text()
+    assert uky("status").outcomes == BOTH_APPLIED
+    (records / "log-flag.toml").write_text(RECORD.replace('"args.enable_log"', '"args.log"'))
+    assert uky("status").outcomes == {"log-flag": "pending", "utils-moved": "applied"}
+    assert uky("apply").code == 0
+    assert "enable_log=args.log,  # Uky[log-flag]" in path.read_text()
+    assert uky("revert").code == 0
+    assert path.read_text() == SERVER
+
+
+def test_an_old_line_kept_as_a_comment_may_be_deleted_and_words_put_behind_a_marker(uky: Uky, tree: Path) -> None:
+    uky("apply")
+    path = tree / "verl/server.py"
+    changed = path.read_text().replace("            # disable_log=args.disable_log,  # Uky[log-flag]\n", "")
+    changed = changed.replace("# Uky[log-flag]", "# Uky[log-flag] as our vLLM is newer")
+    path.write_text(changed)
+    assert uky("status").outcomes == BOTH_APPLIED
+    assert (uky("apply").code, path.read_text()) == (0, changed)
+    assert (uky("apply").code, path.read_text()) == (0, changed)
+    assert uky("revert").code == 0
+    assert path.read_text() == SERVER
+
+
+@pytest.mark.parametrize("new", ["False", "args.enable_log or True", "(args.enable_log,)"])
+def test_a_marked_line_that_says_something_else_is_never_called_unchanged(uky: Uky, tree: Path, new: str) -> None:
+    uky("apply")
+    path = tree / "verl/server.py"
+    changed = path.read_text().replace("enable_log=args.enable_log", f"enable_log={new}")
+    path.write_text(changed)
     assert uky("status").outcomes == {"log-flag": "tampered", "utils-moved": "tampered"}
     assert uky("verify").code == 1
     for command in ("apply", "revert"):
         assert uky(command).code == 3
-        assert (tree / "verl/server.py").read_text() == changed
+        assert path.read_text() == changed
+
+
+def test_a_changed_line_is_taken_over_once_the_record_says_it_too(uky: Uky, tree: Path, records: Path) -> None:
+    uky("apply")
+    path = tree / "verl/server.py"
+    path.write_text(path.read_text().replace("enable_log=args.enable_log", "enable_log=args.log"))
+    assert uky("apply").code == 3
+    (records / "log-flag.toml").write_text(RECORD.replace('"args.enable_log"', '"args.log"'))
+    assert (uky("apply").code, uky("status").outcomes) == (0, BOTH_APPLIED)
+    assert uky("revert").code == 0
+    assert path.read_text() == SERVER
+
+
+def test_one_file_in_conflict_is_not_in_the_way_of_records_of_others(uky: Uky, tree: Path, records: Path) -> None:
+    (tree / "verl/other.py").write_text(SERVER)
+    (records / "utils-moved.toml").write_text(MOVED.replace("verl/server.py", "verl/other.py"))
+    uky("apply", "log-flag")
+    path = tree / "verl/server.py"
+    changed = path.read_text().replace("enable_log=args.enable_log", "enable_log=False")
+    path.write_text(changed)
+    assert uky("apply").code == 3
+    done = uky("apply", "utils-moved", json=False)
+    assert (done.code, "left as it is: verl/server.py was changed since" in done.out) == (0, True)
+    assert "Uky[utils-moved]" in (tree / "verl/other.py").read_text()
+    assert uky("apply", "--skip", "log-flag").code == 0
+    assert uky("revert", "utils-moved").code == 0
+    assert ((tree / "verl/other.py").read_text(), path.read_text()) == (SERVER, changed)
+    assert uky("revert").code == 3
+    assert uky("revert", "--force").code == 0
+    assert path.read_text() == SERVER
+    assert changed in [kept.read_text() for kept in tree.rglob("*") if kept.is_file()]
+
+
+def test_a_forced_revert_of_one_record_keeps_the_pre_image(uky: Uky, tree: Path) -> None:
+    uky("apply")
+    path = tree / "verl/server.py"
+    path.write_text(path.read_text().replace("enable_log=args.enable_log", "enable_log=False"))
+    assert uky("revert", "--force", "log-flag").code == 0
+    assert uky("status").outcomes == {"log-flag": "pending", "utils-moved": "applied"}
+    assert uky("revert").code == 0
+    assert path.read_text() == SERVER
+
+
+def test_a_forced_revert_puts_back_what_is_gone_or_no_text(uky: Uky, tree: Path) -> None:
+    path = tree / "verl/server.py"
+    uky("apply")
+    path.write_bytes(b"\xff\xfe\x00")
+    assert uky("revert").code == 3
+    assert (uky("revert", "--force").code, path.read_text()) == (0, SERVER)
+    uky("apply")
+    path.unlink()
+    assert (uky("revert", "--force").code, path.read_text()) == (0, SERVER)
+
+
+def test_edits_in_no_commit_stay_whose_they_are(uky: Uky, tree: Path, records: Path) -> None:
+    """An apply that only notes them would let a later one write into the file without --allow-dirty."""
+    git(tree, "init", "--quiet")
+    git(tree, "add", "--all")
+    git(tree, "commit", "--quiet", "--message", "one")
+    uky("apply", "log-flag")
+    path = tree / "verl/server.py"
+    path.write_text(path.read_text() + "LIMIT = 3\n")
+    assert uky("apply", "log-flag").code == 0
+    refused = uky("apply")
+    assert (refused.code, "uncommitted changes in verl/server.py" in refused.err) == (5, True)
+    assert uky("apply", "--allow-dirty").code == 0
+    assert uky("status").outcomes == BOTH_APPLIED
+    assert uky("revert").code == 0
+    assert path.read_text() == SERVER + "LIMIT = 3\n"
 
 
 def test_a_forced_revert_keeps_what_was_changed(uky: Uky, tree: Path) -> None:
@@ -211,7 +353,10 @@ def test_a_change_on_our_own_lines_is_no_merge(uky: Uky, tree: Path) -> None:
     path.write_text(changed)
     for command in ("apply", "revert"):
         answer = uky(command, "--merge")
-        assert (answer.code, "cannot be merged" in answer.err) == (5, True)
+        assert (answer.code, answer.json["next"].split(" --root")[0].startswith("uky-patch revert --force")) == (
+            3,
+            True,
+        )
         assert path.read_text() == changed
 
 

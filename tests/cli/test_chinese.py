@@ -124,7 +124,12 @@ def test_no_tree(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_revert_of_a_file_that_was_changed(uky: Uky, tree: Path) -> None:
     uky("apply")
-    (tree / "verl/server.py").write_text((tree / "verl/server.py").read_text() + "x = 1\n")
+    path = tree / "verl/server.py"
+    path.write_text(path.read_text() + "x = 1\n")
+    answer = uky("status", json=False)
+    assert "应用之后被改动或重新排版过：verl/server.py" in answer.out
+    assert not english_in(answer.out.partition("\n")[2], str(tree.parent), "Import Parser", "Pass enable_log")
+    path.write_text(path.read_text().replace("enable_log=", "enable="))
     answer = uky("revert", json=False)
     assert answer.code == 3
     assert "verl/server.py 又被改动过" in answer.out

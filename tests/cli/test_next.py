@@ -68,19 +68,17 @@ def test_from_status_to_clean(uky: Uky, follow: Follow, tree: Path) -> None:
     assert (clean.code, "Nothing to do" in clean.out) == (0, True)
 
 
-@pytest.mark.parametrize("command", ["status", "apply", "verify", "revert"])
-def test_a_file_edited_after_patching_is_merged(uky: Uky, follow: Follow, tree: Path, command: str) -> None:
+@pytest.mark.parametrize("words", [["revert"], ["revert", "--dry-run"], ["revert", "--merge"], ["revert", "log-flag"]])
+def test_a_revert_that_is_refused_names_a_revert(uky: Uky, follow: Follow, tree: Path, words: list[str]) -> None:
     uky("apply")
     path = tree / "verl/server.py"
-    path.write_text(path.read_text() + "LIMIT = 3\n")
-    result = uky(command, json=False)
-    assert "Next: uky-patch apply --merge log-flag utils-moved " in result.out + result.err
-    assert "--force" not in result.out + result.err
-    assert follow(result).code == 0
-    assert path.read_text().endswith("LIMIT = 3\n")
-    assert (uky("status").code, uky("verify").code) == (0, 0)
-    assert uky("revert").code == 0
-    assert path.read_text() == SERVER + "LIMIT = 3\n"
+    path.write_text(path.read_text().replace("enable_log=args.enable_log", "enable_log=False"))
+    told = uky(*words)
+    ids = [word for word in words if word == "log-flag"]
+    assert told.json["next"].startswith(shlex.join(["uky-patch", "revert", "--force", *ids]))
+    result = uky(*words, json=False)
+    assert (result.code, follow(result).code) == (3, 0)
+    assert "Uky[log-flag]" not in path.read_text()
 
 
 def test_a_change_of_what_records_made_is_said_to_be_lost(uky: Uky, follow: Follow, tree: Path) -> None:

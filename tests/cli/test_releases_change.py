@@ -41,7 +41,13 @@ def test_after_an_upgrade_the_tree_is_begun_anew(uky: Uky, tree: Path) -> None:
     assert "revert --force" not in told.out
     assert "Next: uky-patch apply" in told.out
     status = uky("status").json
-    assert status["ledger"]["replaced"] == {"begin_anew": ["verl/server.py"], "merge": [], "from": "99.1", "to": "99.2"}
+    assert status["ledger"]["replaced"] == {
+        "begin_anew": ["verl/server.py"],
+        "merge": [],
+        "stuck": [],
+        "from": "99.1",
+        "to": "99.2",
+    }
     checks = {check["name"]: check for check in uky("verify").json["checks"]}
     assert (checks["file verl/server.py"]["status"], checks["file verl/server.py"]["fix"]) == (
         "fail",
@@ -89,26 +95,64 @@ def test_what_the_records_made_and_the_new_release_in_one_file_are_told_apart_by
     both = patched.replace('"""A server."""', '"""A server of the next release."""') + "\nLIMIT = 3\n"
     upgrade(tree, server=both)
     told = uky("status", json=False)
-    assert "Next: uky-patch apply --merge" in told.out
-    assert "revert --force" not in told.out
-    for words in (["apply"], ["revert"], ["revert", "--force"]):
-        assert uky(*words).code == 3
-        assert (tree / "verl/server.py").read_text() == both
-    assert uky("apply", "--merge").code == 0
+    assert "Next: uky-patch apply" in told.out
+    assert "--force" not in told.out
+    assert "uky-patch apply begins anew on what is left without that" in told.out
+    assert uky("status").outcomes == {"log-flag": "applied", "utils-moved": "applied"}
+    assert uky("apply").code == 0
     assert (tree / "verl/server.py").read_text() == both
     assert SERVER.encode() in kept(tree)
+    assert uky("status").code == 0
     assert uky("revert").code == 0
     assert (tree / "verl/server.py").read_text() == NEW
 
 
-def test_a_merge_that_cannot_be_made_names_no_forced_revert(uky: Uky, tree: Path) -> None:
+@pytest.mark.parametrize("words", [["revert"], ["revert", "--force"], ["revert", "--merge"]])
+def test_the_records_edits_are_taken_out_of_the_new_release(uky: Uky, tree: Path, words: list[str]) -> None:
+    uky("apply")
+    both = (tree / "verl/server.py").read_text().replace('"""A server."""', '"""A server of the next release."""')
+    upgrade(tree, server=both + "\nLIMIT = 3\n")
+    assert uky(*words).code == 0
+    assert (tree / "verl/server.py").read_text() == NEW
+
+
+def test_where_a_release_has_changed_what_stands_beside_the_edits_the_markers_tell(uky: Uky, tree: Path) -> None:
+    """As after `rebase` onto a release whose call has other arguments right above and below the record's line."""
+    uky("apply")
+    new = SERVER.replace("config=args.config", "settings=args.settings").replace(
+        "        )\n", "            port=1,\n        )\n"
+    )
+    (tree / "verl/server.py").write_text(new)
+    uky("revert")
+    upgrade(tree, server=new)
+    uky("apply")
+    both = (tree / "verl/server.py").read_text()
+    uky("revert")
+    upgrade(tree, "99.1", SERVER)
+    uky("apply")
+    upgrade(tree, server=both)
+    assert uky("status").outcomes == {"log-flag": "applied", "utils-moved": "applied"}
+    assert uky("apply").code == 0
+    assert (tree / "verl/server.py").read_text() == both
+    assert uky("revert").code == 0
+    assert (tree / "verl/server.py").read_text() == new
+
+
+def test_where_the_two_cannot_be_told_apart_a_forced_revert_forgets_the_file(uky: Uky, tree: Path) -> None:
     uky("apply")
     patched = (tree / "verl/server.py").read_text()
-    upgrade(tree, server=patched.replace("enable_log=args.enable_log", "enable_log=args.other"))
-    told = uky("apply", "--merge", json=False)
-    assert told.code == 5
-    assert "--force" not in told.err
-    assert "git or pip" in told.err
+    both = patched.replace("enable_log=args.enable_log", "enable_log=args.other").replace("A server", "The server")
+    upgrade(tree, server=both)
+    for words in (["apply"], ["apply", "--merge"], ["revert"], ["revert", "--merge"]):
+        told = uky(*words, json=False)
+        assert (told.code, "Next: uky-patch revert --force" in told.err) == (3, True)
+    assert "the file stays as it is" in uky("status", json=False).out
+    done = uky("revert", "--force", json=False)
+    assert (done.code, "left as it is, with what records made in it: verl/server.py" in done.out) == (0, True)
+    assert (tree / "verl/server.py").read_text() == both
+    assert SERVER.encode() in kept(tree)
+    assert uky("status").code == 0
+    assert uky("status").outcomes["utils-moved"] == "adopted"
 
 
 def test_an_upgrade_and_a_lost_ledger(uky: Uky, tree: Path) -> None:
@@ -184,7 +228,7 @@ def test_a_switch_of_branches_under_committed_patches_and_back(uky: Uky, branche
     there = (branches / "verl/server.py").read_bytes()
     git(branches, "commit", "--quiet", "--all", "--message", "patched")
     git(branches, "checkout", "--quiet", "main")
-    assert uky("revert", "--force").code == 3
+    assert uky("status").outcomes == {"log-flag": "applied", "utils-moved": "applied"}
     assert (branches / "verl/server.py").read_bytes() == patched
     git(branches, "checkout", "--quiet", "next")
     assert uky("status").code == 0
@@ -274,3 +318,16 @@ def test_a_tree_that_the_version_before_has_patched_is_known_by_its_records_vers
     assert uky("revert", "--force").code == 0
     assert (tree / "verl/server.py").read_text() == NEW
     assert SERVER.encode() in kept(tree)
+
+
+def test_an_edit_that_was_committed_beside_a_patched_line_locks_nothing(uky: Uky, branches: Path) -> None:
+    assert uky("apply").code == 0
+    git(branches, "commit", "--quiet", "--all", "--message", "patched")
+    path = branches / "verl/server.py"
+    path.write_text(path.read_text().replace("config=args.config,", "config=None,  # Uky: quiet"))
+    git(branches, "commit", "--quiet", "--all", "--message", "quiet")
+    there = path.read_text()
+    assert uky("status").outcomes == {"log-flag": "applied", "utils-moved": "applied"}
+    assert (uky("apply").code, path.read_text(), uky("status").code) == (0, there, 0)
+    assert uky("revert").code == 0
+    assert path.read_text() == SERVER.replace("config=args.config,", "config=None,  # Uky: quiet")

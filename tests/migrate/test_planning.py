@@ -245,10 +245,25 @@ def test_a_record_that_cannot_be_applied_there_fails_the_round_and_nothing_is_re
     assert cargo.items == cargo.listing.items
 
 
-def test_a_patched_file_that_somebody_changed_is_refused(toy: Fork) -> None:
+def test_what_somebody_changed_beside_the_records_lines_is_sent(toy: Fork) -> None:
     apply(toy.session(), Order(toy.session().request()))
     with (toy.root / TOY).open("a") as file:
         file.write("more = 1\n")
+    assert kinds(toy.move()) == {"toy-for-here": "not-needed", "toy-for-there": "applied"}
+    assert "mended_for_two" in (toy.target / TOY).read_text()
+    there = Session(root_option=toy.target)
+    assert revert(there, frozenset(), dry_run=False).written == (TOY,)
+    assert (toy.target / TOY).read_text() == BEFORE + "more = 1\n"
+
+
+def change_what_the_record_made(toy: Fork) -> None:
+    text = (toy.root / TOY).read_text()
+    (toy.root / TOY).write_text(text.replace("mended_for_one(1)", "mended_for_one(2)"))
+
+
+def test_a_patched_file_in_which_somebody_changed_what_the_record_made_is_refused(toy: Fork) -> None:
+    apply(toy.session(), Order(toy.session().request()))
+    change_what_the_record_made(toy)
     cargo = toy.cargo()
     assert ("toy-for-here", "tampered") in [(outcome.id, outcome.kind) for outcome in cargo.result.plan.failed]
     assert cargo.items == cargo.listing.items
@@ -259,8 +274,7 @@ def test_a_record_that_is_no_longer_needed_is_not_left_in_a_file_that_somebody_c
 ) -> None:
     (toy.patches / "toy-for-there.toml").unlink()
     apply(toy.session(), Order(toy.session().request()))
-    with (toy.root / TOY).open("a") as file:
-        file.write("more = 1\n")
+    change_what_the_record_made(toy)
     monkeypatch.setenv("VIRTUAL_ENV", str(toy.there.prefix))
     done = apply(toy.session(), Order(toy.session().request()))
     assert [(outcome.id, outcome.kind) for outcome in done.plan.failed] == [("toy-for-here", "tampered")]

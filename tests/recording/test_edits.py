@@ -7,7 +7,6 @@ from textwrap import dedent
 import pytest
 
 from patcher.recording.proof import FileEdits, applied, changes_of, edits_of_file, proven_edits
-from patcher.recording.texts import same
 from patcher.rewrite import forget
 from patcher.rewrite.edits import (
     AddArgument,
@@ -27,6 +26,7 @@ from patcher.rewrite.edits import (
     SetValue,
 )
 from patcher.rewrite.marker import without_markers
+from patcher.rewrite.texts import same
 
 BASE = '''\
 """A server."""

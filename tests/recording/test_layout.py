@@ -10,10 +10,10 @@ import pytest
 
 from patcher.packages.releases import wheel
 from patcher.recording.hunks import line_hunks
-from patcher.recording.layout import Relaid, relaid
 from patcher.recording.proof import edits_of_file
-from patcher.recording.texts import same
+from patcher.rewrite.layout import Relaid, relaid
 from patcher.rewrite.marker import split
+from patcher.rewrite.texts import same
 
 BASE = '''\
 import os

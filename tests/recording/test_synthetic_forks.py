@@ -16,8 +16,8 @@ import pytest
 
 from patcher.cli.app import run
 from patcher.packages.releases import wheel
-from patcher.recording.texts import same, without_ids
 from patcher.rewrite.marker import without_markers
+from patcher.rewrite.texts import same, without_ids
 
 pytestmark = [pytest.mark.network, pytest.mark.slow]
 VERSIONS = ("--assume", "vllm==0.20.2", "--assume", "transformers==4.57.6", "--assume", "triton==3.6.0")

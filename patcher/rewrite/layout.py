@@ -21,8 +21,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from patcher.recording.texts import same, tree_of
-from patcher.rewrite.marker import split
+from patcher.rewrite.marker import marker_pattern, split, without_markers
+from patcher.rewrite.texts import same, tree_of
 from patcher.worktree import python
 
 _BLOCKS = ("body", "handlers", "cases", "orelse", "finalbody")
@@ -40,10 +40,13 @@ class Relaid:
         return cls(text, tuple(range(len(split(text)))))
 
 
-def relaid(base: str, fork: str) -> Relaid:
-    """The fork's text with the base's lines for each statement that says the same; as it is where one is no Python."""
+def relaid(base: str, fork: str, *, but: str = "") -> Relaid:
+    """The fork's text with the base's lines for each statement that says the same; as it is where one is no Python.
+
+    `but`: the word of markers, which then count as layout: `run(a)  # Uky[fork-run]` says the same as `run(a)`.
+    """
     try:
-        old, new = _Text(base), _Text(fork)
+        old, new = _Text(base, but), _Text(fork, but)
         found = list(_statements(old, new, old.tree.body, new.tree.body))
     except (python.UnreadableError, tokenize.TokenError, RecursionError, IndentationError):
         return Relaid.unchanged(fork)
@@ -61,13 +64,16 @@ def relaid(base: str, fork: str) -> Relaid:
     places += range(at, len(new.lines))
     text = "\n".join(lines) + ("\n" if fork.endswith("\n") else "")
     # A text that would say something else is not taken, whatever the statements were.
-    return Relaid(text, tuple(places)) if same(text, fork, ".py") else Relaid.unchanged(fork)
+    one, two = (without_markers(part, but) if but else part for part in (text, fork))
+    return Relaid(text, tuple(places)) if same(one, two, ".py") else Relaid.unchanged(fork)
 
 
 class _Text:
-    """A text of Python with its syntax tree and its comments by line, counted from 0."""
+    """A text of Python with its syntax tree and its comments by line, counted from 0; without markers of the word
+    `but`."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, but: str) -> None:
+        left_out = marker_pattern(but) if but else None
         self.lines = split(text)
         self.tree = tree_of(text)
         self._comments: dict[int, str] = {}
@@ -75,6 +81,8 @@ class _Text:
         """Lines with more than one statement: `a; b`."""
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
             if token.type == tokenize.COMMENT:
+                if left_out is not None and left_out.search(token.string):
+                    continue
                 self._comments[token.start[0] - 1] = token.string.rstrip()
             elif token.string == ";":
                 self.shared.add(token.start[0] - 1)

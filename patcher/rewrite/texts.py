@@ -10,8 +10,7 @@ import tokenize
 from collections.abc import Iterable
 from difflib import SequenceMatcher
 
-from patcher.rewrite import markers
-from patcher.rewrite.marker import marker_pattern, split
+from patcher.rewrite.marker import marker_pattern, markers, split
 from patcher.worktree import python
 
 
