@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 @click.option(
     "--merge",
     is_flag=True,
-    help="Take over what people changed in patched files since, also what is in no commit; forget files that are gone.",
+    help="Take over what people changed in patched files since; forget files that are gone.",
 )
 @click.option("--commit", is_flag=True, help="Commit what was written, one commit a record.")
 @click.option(

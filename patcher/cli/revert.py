@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @click.option(
     "--merge",
     is_flag=True,
-    help="Forget patched files that are gone. What people changed in others since stays with or without it.",
+    help="Leave in what people changed in patched files since; forget files that are gone.",
 )
 @with_session
 def command(

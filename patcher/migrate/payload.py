@@ -275,7 +275,6 @@ def _with_plan(
         elif content != found.content(path):
             items[place] = _item_of(place, content, items[place].mode if place in items else 0o644)
     versions = {name: item.version for name, item in there.packages.items()}
-    found = replace(found, unnoted=frozenset())  # The ledger that is sent has to be of the files that are sent.
     originals = found.originals
     ledger = next_ledger(planned, found, {record.id: record for record in session.records}, versions)
     if not ledger:

@@ -49,8 +49,7 @@ class Order:
     allow_dirty: bool = False
     commit: bool = False
     merge: bool = False
-    """Take changes over that people made in patched files since also where these are in no commit, and forget files
-    that are gone."""
+    """Take changes over that people made in patched files since, and forget files that are gone."""
     remember: bool = False
     """Leave out what is skipped from now on."""
     pre_images: Mapping[str, bytes | None] = field(default_factory=dict)
@@ -143,9 +142,7 @@ def as_written(session: Session, order: Order, planned: Plan, found: TreeSnapsho
     texts = _texts_after(planned, found)
     after = plan_as_written(planned, session, texts)
     ledger = next_ledger(planned, found, {record.id: record for record in session.records}, session.versions)
-    left = found.unnoted - {change.path for change in changes(planned, found)}
-    outcomes = tuple(replace(one, since=tuple(file for file in one.since if file in left)) for one in after.outcomes)
-    after = replace(after, outcomes=outcomes)
+    after = replace(after, outcomes=tuple(replace(one, since=()) for one in after.outcomes))
     # The note answers a plain `status`, so only what a plain `apply` has planned may become one.
     if order.request == session.request():
         ledger = replace(ledger, basis=note(session, after, _shas_after(found, changes(planned, found)), texts))
@@ -164,8 +161,6 @@ def next_ledger(
         known, source = files.get(path), snapshot.sources.get(path)
         original = _original_of(path, snapshot)
         patched = Change(path, original, planned_bytes(path, plan, snapshot)).sha256
-        if path in snapshot.unnoted and patched == snapshot.sha256(path):
-            continue
         mode = known.mode if known is not None and known.mode is not None else source.mode if source else None
         mode = None if original == ABSENT else mode
         release = snapshot.release or (known.release if known is not None else "")
@@ -224,8 +219,7 @@ def apply_result(
     changed = frozenset(outcome.id for outcome in planned.pending)
     paths = tuple(change.path for change in todo)
     about = PreImages(account or Account(), found.replaced)
-    left = found.unnoted - {change.path for change in todo}
-    changed_since = tuple(p for p in found.merged if p in found.changed and p in planned.files and p not in left)
+    changed_since = tuple(p for p in found.merged if p in found.changed and p in planned.files)
     return ApplyResult(
         planned, before, paths, changed=changed, taken_over=(*changed_since, *found.gone), pre_images=about
     )

@@ -54,7 +54,7 @@ def marker_checks(session: Session) -> tuple[Check, ...]:
     other = found.pre_images.replaced
     since = {file for outcome in found.outcomes for file in outcome.since}
     for path, entry in found.ledger.files.items():
-        fix = BEGIN_ANEW if path in (*other.anew, *other.mixed) else MERGE if path in since else by_hand
+        fix = BEGIN_ANEW if path in other.anew else MERGE if path in (*other.mixed, *since) else by_hand
         checks.append(_file_check(session, path, entry, fix, since=path in since))
     checks += [Check("ledger", "markers", "fail", 0.0, text, fix) for text, fix in found.pre_images.findings]
     if found.unrecorded:
@@ -113,7 +113,7 @@ def _file_check(session: Session, path: str, entry: PatchedFile, fix: str, *, si
     still holds what the records made."""
     started = time.monotonic()
     status, text = _state_of(session, path, entry, since=since)
-    fix = fix if status == "fail" or since else ""
+    fix = fix if status == "fail" else ""
     return Check(f"file {path}", "markers", status, time.monotonic() - started, text, fix)
 
 
@@ -122,7 +122,7 @@ def _state_of(session: Session, path: str, entry: PatchedFile, *, since: bool) -
     if source is None:
         return "fail", phrase("is not in this tree")
     if since:
-        return "warn", phrase("changed or laid out anew since; it still holds what its records made")
+        return "fail", phrase("changed or laid out anew since; it still holds what its records made")
     if source.sha256 != entry.patched:
         return "fail", phrase("changed since its records were applied")
     from patcher.rewrite import markers

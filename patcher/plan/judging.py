@@ -13,7 +13,7 @@ from patcher.i18n import Phrases, phrase
 from patcher.packages.versions import is_prerelease
 from patcher.plan.applicability import Applicability
 from patcher.plan.inputs import PlanInputs
-from patcher.plan.outcome import Applied, Kind, RecordOutcome, Spot
+from patcher.plan.outcome import Applied, FileState, Kind, RecordOutcome, Spot
 from patcher.plan.own_imports import AbsentName
 from patcher.plan.replay import EditResult, Missing, Replayed, excused
 from patcher.records.model import Record
@@ -37,7 +37,8 @@ def outcome_of(
     tampered = [one for one in done.results if inputs.files[one.edit.file].tampered and (known or one.landed)]
     if tampered:
         files = known.files if known is not None else record.files
-        return tampered_outcome(RecordOutcome(record.id, "pending", phrase(""), files), tampered[0].edit.file)
+        outcome = RecordOutcome(record.id, "pending", phrase(""), files)
+        return tampered_outcome(outcome, inputs.files[tampered[0].edit.file], inputs)
     spots = places(done)
     if done.made:
         by_hand = sum(len(result.outcome.by_hand) for result in done.results if isinstance(result.outcome, Rewritten))
@@ -202,7 +203,10 @@ def _lines(result: EditResult) -> tuple[int, ...]:
             return ()
 
 
-def tampered_outcome(outcome: RecordOutcome, file: str) -> RecordOutcome:
-    """The outcome of an applied record where somebody has edited one of its files since."""
-    detail = phrase("{file} was changed since the record was applied", file=file)
-    return replace(outcome, kind="tampered", detail=detail)
+def tampered_outcome(outcome: RecordOutcome, changed: FileState, inputs: PlanInputs) -> RecordOutcome:
+    """The outcome of an applied record of which one file was changed since."""
+    text = "{file} was changed since the record was applied"
+    if changed.since:
+        text = "{file} was changed or laid out anew since the record was applied; what it made still holds"
+    since = tuple(file for file in outcome.files if inputs.files[file].since)
+    return replace(outcome, kind="tampered", detail=phrase(text, file=changed.path), since=since)

@@ -46,7 +46,7 @@ def plan_apply(records: Sequence[Record], request: Request, inputs: PlanInputs) 
             outcome = RecordOutcome(record.id, "pending", detail, known.files)
             if changed is None:
                 withdrawn.update(known.files)
-            outcomes.append(outcome if changed is None else tampered_outcome(outcome, changed))
+            outcomes.append(outcome if changed is None else tampered_outcome(outcome, inputs.files[changed], inputs))
             continue
         if known is None and needed.answer in ("no", "unknown"):
             outcomes.append(RecordOutcome(record.id, "not-needed", needed.reason, record.files))
@@ -95,7 +95,9 @@ def plan_revert(ids: frozenset[str], inputs: PlanInputs) -> Plan:
         state = inputs.files[file]
         if state.tampered or state.problem is not None:
             names = tuple(outcome.id for outcome in outcomes if file in outcome.files)
-            outcomes = [tampered_outcome(outcome, file) if outcome.id in names else outcome for outcome in outcomes]
+            outcomes = [
+                tampered_outcome(outcome, state, inputs) if outcome.id in names else outcome for outcome in outcomes
+            ]
     plans = _file_plans(workspace, touched, inputs)
     return Plan(tuple(outcomes), plans)
 

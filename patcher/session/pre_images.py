@@ -2,7 +2,7 @@
 release.
 
 Stale means that pip or git has put other files in place since: an upgrade of verl, or a switch of branches. Then an old
-original is never put over the new file: `apply` begins anew, on what is left without the records' edits.
+original is never put over the new file: `apply` begins anew, or `apply --merge` takes the old edits out first.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Replaced:
     anew: tuple[str, ...] = ()
     """Nothing of the records is in them, or they are gone: they are begun anew."""
     mixed: tuple[str, ...] = ()
-    """What the records made is still in them, and can be told apart from the rest: they are begun anew as well."""
+    """What the records made is still in them, and can be told apart from the rest: a merge begins them anew."""
     stuck: tuple[str, ...] = ()
     """What the records made is still in them, and cannot be told apart."""
     left: tuple[str, ...] = ()
@@ -71,7 +71,7 @@ class PreImages:
     @property
     def stale(self) -> bool:
         """Whether the ledger is to be written though no file changes."""
-        return self.account.behind or bool(self.replaced.anew or self.replaced.mixed or self.replaced.left)
+        return self.account.behind or bool(self.replaced.anew or self.replaced.left)
 
     @cached_property
     def findings(self) -> tuple[tuple[Phrase, str], ...]:
@@ -206,12 +206,12 @@ def _of_replaced(found: Replaced) -> Iterator[tuple[Phrase, str]]:
     if found.mixed:
         text = phrase(
             "{files}: of verl {now} since, with what the records made of {before} still in them; "
-            "uky-patch apply begins anew on what is left without that",
+            "uky-patch apply --merge takes that out and begins anew",
             files=_named(found.mixed),
             now=found.now,
             before=then,
         )
-        yield text, BEGIN_ANEW
+        yield text, MERGE
     if found.stuck:
         text = phrase(
             "{files}: of verl {now} since, with what the records made of {before} still in them, and lines of that "

@@ -7,7 +7,7 @@ a patched file was changed since and still holds what the records made, its base
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
@@ -44,9 +44,6 @@ class TreeSnapshot:
     """Files of the ledger that were changed since it was written."""
     merged: Mapping[str, bytes | None] = field(default_factory=dict)
     """What files would be had they never been patched, where that is no pre-image; None: they would not be there."""
-    unnoted: frozenset[str] = frozenset()
-    """Files of `changed` with edits of a hand that are in no commit: the ledger learns of them once they are written,
-    so that the next `apply` still sees whose they are."""
     gone: tuple[str, ...] = ()
     """Files of the ledger that are not there any more, in `merge`."""
     replaced: Replaced = field(default_factory=Replaced)
@@ -94,12 +91,11 @@ def read_snapshot(
     `pre_images` are what files would be without the edits that a hand has made and records are to take over; None: they
     would not be there.
 
-    An unreadable file becomes a state that says so. A file that was changed since it was patched, and still holds what
-    the records made, has for a base what is left without that. What becomes of any other that was changed: "refuse" and
-    "merge" say so in its state; "restore" takes its pre-image for a base all the same. "merge" also leaves out files
-    that are gone, and takes over what is in no commit. A pre-image is never put over a file that another release or
-    commit has replaced: "restore" forgets such a file where what the records made cannot be told apart. Raises
-    TreeError if a file cannot be read.
+    An unreadable file becomes a state that says so. What becomes of a file that was changed since it was patched:
+    "refuse" says so in its state, and whether it still holds what the records made; "merge" takes for a base what is
+    left without that, and leaves out files that are gone; "restore" takes its pre-image for a base all the same. A
+    pre-image is never put over a file that another release or commit has replaced: "restore" forgets such a file where
+    what the records made cannot be told apart. Raises TreeError if a file cannot be read.
     """
     target = target if target is not None else session.target
     states: dict[str, FileState] = {}
@@ -120,7 +116,8 @@ def read_snapshot(
         taken = taken_over(session, ledger, concerned, replaced=other.mixed)
     other = other.told_apart(taken, forget=tampering == "restore")
     whole, ledger = ledger, ledger.without((*other.anew, *other.left))
-    merged: dict[str, bytes | None] = {path: one.base for path, one in taken.items()} | dict(pre_images)
+    merged: dict[str, bytes | None] = {path: one.base for path, one in taken.items()} if tampering != "refuse" else {}
+    merged |= pre_images
     for path in dict.fromkeys((*files, *ledger.files)):
         source = session.tree.read(path)
         known = ledger.files.get(path)
@@ -149,7 +146,8 @@ def read_snapshot(
         if refused:  # What records made in other files stays as it is, so that they are made here as they were.
             text = _original_text(session, path, known) or text
         since = path in taken and path not in pre_images
-        made = taken[path].made if since else known.made if known is not None and path not in merged else ""
+        made = known.made if known is not None and path not in merged else ""
+        made = taken[path].made if since and path in merged else made
         current = now[0] if not isinstance(now, Undecodable) else None
         states[path] = FileState(path, text, current, refused, since=since, made=made)
     applied = {
@@ -171,7 +169,6 @@ def read_snapshot(
         _unused_for(session, target.lookup),
         session.tree_has,
     )
-    edited = [path for path, one in taken.items() if one.edited and path not in other.mixed]
     return TreeSnapshot(
         situation,
         ledger,
@@ -179,7 +176,6 @@ def read_snapshot(
         codecs,
         tuple(path for path in changed if path in ledger.files),
         merged,
-        _uncommitted(session, ledger, edited) if tampering == "refuse" else frozenset(),
         tuple(gone),
         other,
         whole,
@@ -205,13 +201,6 @@ def _original_text(session: Session, path: str, known: PatchedFile | None) -> st
         return None
     read = decode(Source(path, original, "", 0)) if original is not None else None
     return read[0] if isinstance(read, tuple) else None
-
-
-def _uncommitted(session: Session, ledger: Ledger, paths: Sequence[str]) -> frozenset[str]:
-    from patcher.git.checkout import checkout  # Git is not asked where nobody has edited a patched file.
-
-    place = checkout(session.tree.root) if paths else None
-    return frozenset(place.foreign_changes(paths, ledger, session.tree.read) if place is not None else ())
 
 
 def retargeted(found: TreeSnapshot, session: Session, target: PlanTarget) -> TreeSnapshot:

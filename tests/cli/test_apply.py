@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import MOVED, RECORD, SERVER, Answer, Uky
-from tests.forks import git
 
 BOTH_APPLIED = {"log-flag": "applied", "utils-moved": "applied"}
 BOTH_PENDING = {"log-flag": "pending", "utils-moved": "pending"}
@@ -155,20 +154,22 @@ def test_a_changed_record_is_applied_anew(uky: Uky, tree: Path, records: Path) -
     assert (tree / "verl/server.py").read_text() == SERVER
 
 
-def test_a_file_changed_beside_what_records_made_is_taken_over(uky: Uky, tree: Path) -> None:
+def test_a_file_changed_since_is_refused_and_named_and_merged(uky: Uky, tree: Path) -> None:
     uky("apply")
     changed = (tree / "verl/server.py").read_text() + "# mine\n"
     (tree / "verl/server.py").write_text(changed)
     status = uky("status")
-    assert (status.code, status.outcomes) == (0, BOTH_APPLIED)
+    assert (status.code, status.outcomes) == (1, {"log-flag": "tampered", "utils-moved": "tampered"})
     assert since(status) == {name: ["verl/server.py"] for name in BOTH_APPLIED}
-    told = uky("status", json=False).out
-    assert "changed or laid out anew since: verl/server.py" in told
+    assert "what it made still holds" in uky("status", json=False).out
     checks = {check["name"]: check for check in uky("verify").json["checks"]}
     file = checks["file verl/server.py"]
-    assert (uky("verify").code, file["status"], file["fix"]) == (0, "warn", "uky-patch apply --merge")
-    assert uky("apply").json["written"] == []
-    assert since(uky("status")) == {}
+    assert (uky("verify").code, file["status"], file["fix"]) == (1, "fail", "uky-patch apply --merge")
+    for command in ("apply", "revert"):
+        assert uky(command).code == 3
+        assert (tree / "verl/server.py").read_text() == changed
+    assert uky("apply", "--merge").json["written"] == []
+    assert (since(uky("status")), uky("status").code, uky("verify").code) == ({}, 0, 0)
     assert uky("revert").code == 0
     assert (tree / "verl/server.py").read_text() == SERVER + "# mine\n"
 
@@ -178,7 +179,7 @@ def test_a_line_beside_a_patched_one_may_be_edited(uky: Uky, tree: Path) -> None
     uky("apply")
     path = tree / "verl/server.py"
     path.write_text(path.read_text().replace("config=args.config,", "config=None,  # Uky: quiet"))
-    assert uky("status").outcomes == BOTH_APPLIED
+    assert uky("apply", "--merge").outcomes == BOTH_APPLIED
     assert uky("revert", "log-flag").code == 0
     assert "            config=None,  # Uky: quiet\n            disable_log=args.disable_log,\n" in path.read_text()
     assert uky("revert").code == 0
@@ -193,8 +194,9 @@ def test_a_file_that_a_formatter_laid_out_anew_keeps_its_layout(uky: Uky, tree: 
         "            enable_log=(\n                args.enable_log\n            ),  # Uky[log-flag]\n",
     )
     path.write_text(wrapped)
+    assert uky("status").outcomes["log-flag"] == "tampered"
+    assert uky("apply", "--merge", "log-flag").json["written"] == []
     assert uky("status").outcomes == {"log-flag": "applied", "utils-moved": "pending"}
-    assert uky("apply", "log-flag").json["written"] == []
     assert (path.read_text(), uky("apply", "log-flag").json["written"]) == (wrapped, [])
     assert uky("apply").code == 0
     assert "                args.enable_log\n            ),  # Uky[log-flag]\n" in path.read_text()
@@ -213,8 +215,8 @@ def test_an_old_line_kept_as_a_comment_may_be_deleted_and_words_put_behind_a_mar
     changed = path.read_text().replace("            # disable_log=args.disable_log,  # Uky[log-flag]\n", "")
     changed = changed.replace("# Uky[log-flag]", "# Uky[log-flag] as our vLLM is newer")
     path.write_text(changed)
-    assert uky("status").outcomes == BOTH_APPLIED
-    assert (uky("apply").code, path.read_text()) == (0, changed)
+    assert uky("apply", "--merge").outcomes == BOTH_APPLIED
+    assert path.read_text() == changed
     assert (uky("apply").code, path.read_text()) == (0, changed)
     assert uky("revert").code == 0
     assert path.read_text() == SERVER
@@ -228,8 +230,8 @@ def test_a_marked_line_that_says_something_else_is_never_called_unchanged(uky: U
     path.write_text(changed)
     assert uky("status").outcomes == {"log-flag": "tampered", "utils-moved": "tampered"}
     assert uky("verify").code == 1
-    for command in ("apply", "revert"):
-        assert uky(command).code == 3
+    for command in (["apply"], ["apply", "--merge"], ["revert"], ["revert", "--merge"]):
+        assert uky(*command).code == 3
         assert path.read_text() == changed
 
 
@@ -239,7 +241,7 @@ def test_a_changed_line_is_taken_over_once_the_record_says_it_too(uky: Uky, tree
     path.write_text(path.read_text().replace("enable_log=args.enable_log", "enable_log=args.log"))
     assert uky("apply").code == 3
     (records / "log-flag.toml").write_text(RECORD.replace('"args.enable_log"', '"args.log"'))
-    assert (uky("apply").code, uky("status").outcomes) == (0, BOTH_APPLIED)
+    assert (uky("apply", "--merge").code, uky("status").outcomes) == (0, BOTH_APPLIED)
     assert uky("revert").code == 0
     assert path.read_text() == SERVER
 
@@ -283,23 +285,6 @@ def test_a_forced_revert_puts_back_what_is_gone_or_no_text(uky: Uky, tree: Path)
     uky("apply")
     path.unlink()
     assert (uky("revert", "--force").code, path.read_text()) == (0, SERVER)
-
-
-def test_edits_in_no_commit_stay_whose_they_are(uky: Uky, tree: Path, records: Path) -> None:
-    """An apply that only notes them would let a later one write into the file without --allow-dirty."""
-    git(tree, "init", "--quiet")
-    git(tree, "add", "--all")
-    git(tree, "commit", "--quiet", "--message", "one")
-    uky("apply", "log-flag")
-    path = tree / "verl/server.py"
-    path.write_text(path.read_text() + "LIMIT = 3\n")
-    assert uky("apply", "log-flag").code == 0
-    refused = uky("apply")
-    assert (refused.code, "uncommitted changes in verl/server.py" in refused.err) == (5, True)
-    assert uky("apply", "--allow-dirty").code == 0
-    assert uky("status").outcomes == BOTH_APPLIED
-    assert uky("revert").code == 0
-    assert path.read_text() == SERVER + "LIMIT = 3\n"
 
 
 def test_a_forced_revert_keeps_what_was_changed(uky: Uky, tree: Path) -> None:

@@ -84,12 +84,13 @@ def test_a_single_record_is_taken_out_without_a_ledger(uky: Uky, tree: Path) -> 
     assert (tree / "verl/server.py").read_bytes() == one
 
 
-def test_hand_edits_are_still_told_apart_without_a_ledger(uky: Uky, tree: Path) -> None:
+def test_hand_edits_are_still_refused_and_merged_without_a_ledger(uky: Uky, tree: Path) -> None:
     uky("apply")
     (tree / ".uky-patch/ledger.json").unlink()
     path = tree / "verl/server.py"
     path.write_text(path.read_text() + "LIMIT = 3\n")
-    assert uky("revert").code == 0
+    assert uky("revert").code == 3
+    assert uky("revert", "--merge").code == 0
     assert path.read_text() == SERVER + "LIMIT = 3\n"
 
 

@@ -68,6 +68,31 @@ def test_from_status_to_clean(uky: Uky, follow: Follow, tree: Path) -> None:
     assert (clean.code, "Nothing to do" in clean.out) == (0, True)
 
 
+@pytest.mark.parametrize("command", ["status", "apply", "verify"])
+def test_a_file_edited_after_patching_is_merged(uky: Uky, follow: Follow, tree: Path, command: str) -> None:
+    uky("apply")
+    path = tree / "verl/server.py"
+    path.write_text(path.read_text() + "LIMIT = 3\n")
+    result = uky(command, json=False)
+    assert "Next: uky-patch apply --merge log-flag utils-moved " in result.out + result.err
+    assert "--force" not in result.out + result.err
+    assert follow(result).code == 0
+    assert path.read_text().endswith("LIMIT = 3\n")
+    assert (uky("status").code, uky("verify").code) == (0, 0)
+    assert uky("revert").code == 0
+    assert path.read_text() == SERVER + "LIMIT = 3\n"
+
+
+def test_a_revert_of_an_edited_file_names_the_revert_that_keeps_the_edit(uky: Uky, follow: Follow, tree: Path) -> None:
+    uky("apply")
+    path = tree / "verl/server.py"
+    path.write_text(path.read_text() + "LIMIT = 3\n")
+    result = uky("revert", json=False)
+    assert "Next: uky-patch revert --merge" in result.out + result.err
+    assert follow(result).code == 0
+    assert path.read_text() == SERVER + "LIMIT = 3\n"
+
+
 @pytest.mark.parametrize("words", [["revert"], ["revert", "--dry-run"], ["revert", "--merge"], ["revert", "log-flag"]])
 def test_a_revert_that_is_refused_names_a_revert(uky: Uky, follow: Follow, tree: Path, words: list[str]) -> None:
     uky("apply")

@@ -95,11 +95,12 @@ def test_what_the_records_made_and_the_new_release_in_one_file_are_told_apart_by
     both = patched.replace('"""A server."""', '"""A server of the next release."""') + "\nLIMIT = 3\n"
     upgrade(tree, server=both)
     told = uky("status", json=False)
-    assert "Next: uky-patch apply" in told.out
+    assert "Next: uky-patch apply --merge" in told.out
     assert "--force" not in told.out
-    assert "uky-patch apply begins anew on what is left without that" in told.out
-    assert uky("status").outcomes == {"log-flag": "applied", "utils-moved": "applied"}
-    assert uky("apply").code == 0
+    for command in ("apply", "revert"):
+        assert uky(command).code == 3
+        assert (tree / "verl/server.py").read_text() == both
+    assert uky("apply", "--merge").code == 0
     assert (tree / "verl/server.py").read_text() == both
     assert SERVER.encode() in kept(tree)
     assert uky("status").code == 0
@@ -107,7 +108,7 @@ def test_what_the_records_made_and_the_new_release_in_one_file_are_told_apart_by
     assert (tree / "verl/server.py").read_text() == NEW
 
 
-@pytest.mark.parametrize("words", [["revert"], ["revert", "--force"], ["revert", "--merge"]])
+@pytest.mark.parametrize("words", [["revert", "--force"], ["revert", "--merge"]])
 def test_the_records_edits_are_taken_out_of_the_new_release(uky: Uky, tree: Path, words: list[str]) -> None:
     uky("apply")
     both = (tree / "verl/server.py").read_text().replace('"""A server."""', '"""A server of the next release."""')
@@ -131,8 +132,8 @@ def test_where_a_release_has_changed_what_stands_beside_the_edits_the_markers_te
     upgrade(tree, "99.1", SERVER)
     uky("apply")
     upgrade(tree, server=both)
+    assert uky("apply", "--merge").code == 0
     assert uky("status").outcomes == {"log-flag": "applied", "utils-moved": "applied"}
-    assert uky("apply").code == 0
     assert (tree / "verl/server.py").read_text() == both
     assert uky("revert").code == 0
     assert (tree / "verl/server.py").read_text() == new
@@ -228,7 +229,7 @@ def test_a_switch_of_branches_under_committed_patches_and_back(uky: Uky, branche
     there = (branches / "verl/server.py").read_bytes()
     git(branches, "commit", "--quiet", "--all", "--message", "patched")
     git(branches, "checkout", "--quiet", "main")
-    assert uky("status").outcomes == {"log-flag": "applied", "utils-moved": "applied"}
+    assert uky("revert").code == 3
     assert (branches / "verl/server.py").read_bytes() == patched
     git(branches, "checkout", "--quiet", "next")
     assert uky("status").code == 0
@@ -327,7 +328,7 @@ def test_an_edit_that_was_committed_beside_a_patched_line_locks_nothing(uky: Uky
     path.write_text(path.read_text().replace("config=args.config,", "config=None,  # Uky: quiet"))
     git(branches, "commit", "--quiet", "--all", "--message", "quiet")
     there = path.read_text()
-    assert uky("status").outcomes == {"log-flag": "applied", "utils-moved": "applied"}
-    assert (uky("apply").code, path.read_text(), uky("status").code) == (0, there, 0)
+    assert uky("status").json["next"].startswith("uky-patch apply --merge")
+    assert (uky("apply", "--merge").code, path.read_text(), uky("status").code) == (0, there, 0)
     assert uky("revert").code == 0
     assert path.read_text() == SERVER.replace("config=args.config,", "config=None,  # Uky: quiet")

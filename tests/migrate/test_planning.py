@@ -245,10 +245,14 @@ def test_a_record_that_cannot_be_applied_there_fails_the_round_and_nothing_is_re
     assert cargo.items == cargo.listing.items
 
 
-def test_what_somebody_changed_beside_the_records_lines_is_sent(toy: Fork) -> None:
+def test_a_patched_file_that_somebody_changed_is_refused(toy: Fork) -> None:
     apply(toy.session(), Order(toy.session().request()))
     with (toy.root / TOY).open("a") as file:
         file.write("more = 1\n")
+    cargo = toy.cargo()
+    assert ("toy-for-here", "tampered") in [(outcome.id, outcome.kind) for outcome in cargo.result.plan.failed]
+    assert cargo.items == cargo.listing.items
+    apply(toy.session(), Order(toy.session().request(), merge=True))
     assert kinds(toy.move()) == {"toy-for-here": "not-needed", "toy-for-there": "applied"}
     assert "mended_for_two" in (toy.target / TOY).read_text()
     there = Session(root_option=toy.target)
