@@ -119,6 +119,26 @@ def test_mistakes_are_one_error(recorded: Path, call: Call, arguments: tuple[str
     assert answer.json["error"]["title"] == title
 
 
+def test_no_advice_loses_a_branch(recorded: Path, call: Call) -> None:  # noqa: F811
+    """The branch that is checked out, one that is not, and names that git cannot have beside another."""
+    git(recorded, "branch", "old/verl-99.2")
+
+    def refused(name: str) -> tuple[str, str]:
+        error = call("rebase", "v99.2", "--from", "99.1", "--branch", name).json["error"]
+        assert "-D" not in error["advice"]
+        return error["title"], error["advice"]
+
+    assert refused("fork") == ("there is a branch fork already", "Name another with --branch.")
+    title, advice = refused("old/verl-99.2")
+    assert title == "there is a branch old/verl-99.2 already"
+    assert advice.endswith("or rename that one: git branch -m old/verl-99.2 NEW_NAME")
+    beside = "'{}' can be no branch beside the branch {}"
+    assert refused("old") == (beside.format("old", "old/verl-99.2"), "Name another with --branch.")
+    assert refused("fork/99.2") == (beside.format("fork/99.2", "fork"), "Name another with --branch.")
+    git(recorded, "branch", "-M", "old/verl-99.2", "older")
+    assert call("rebase", "v99.2", "--from", "99.1", "--branch", "old").json["branch"] == "old"
+
+
 def test_without_records_of_its_own_record_comes_first(fork: Path, call: Call) -> None:  # noqa: F811
     git(fork, "tag", "v99.1")
     answer = call("rebase", "99.1")

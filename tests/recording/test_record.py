@@ -282,6 +282,12 @@ def test_without_git_a_release_is_asked_for(edited: Path, call: Call) -> None:
     assert "--from verl==VERSION" in answer.json["error"]["advice"]
 
 
+def test_a_missing_git_is_no_missing_commit(edited: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(edited / "nowhere"))
+    answer = call("record", "--dry-run")
+    assert (answer.code, answer.json["error"]["title"]) == (5, "git is needed and was not found")
+
+
 def test_a_pipe_is_not_asked(edited: Path, call: Call) -> None:
     answer = call("record", as_json=False)
     assert answer.code == 0
