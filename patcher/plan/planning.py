@@ -108,9 +108,7 @@ def _titled(outcome: RecordOutcome, record: Record) -> RecordOutcome:
     return replace(outcome, title=record.title, title_zh=record.zh.title if record.zh else "")
 
 
-def wanted_records(
-    records: Sequence[Record], request: Request, applied: Mapping[str, Applied]
-) -> tuple[Record, ...]:
+def wanted_records(records: Sequence[Record], request: Request, applied: Mapping[str, Applied]) -> tuple[Record, ...]:
     """The records as they count here: where some are left out, those that are applied stay as they were applied.
 
     So do those that the ledger has and no folder has any more.
