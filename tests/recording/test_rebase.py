@@ -119,6 +119,33 @@ def test_mistakes_are_one_error(recorded: Path, call: Call, arguments: tuple[str
     assert answer.json["error"]["title"] == title
 
 
+def test_records_that_are_in_no_commit_come_first(recorded: Path, call: Call) -> None:  # noqa: F811
+    """Not yet there, changed since, or ignored by git: the branch would have lines of records that it has not."""
+
+    def refused() -> str:
+        before = git(recorded, "for-each-ref")
+        answer = call("rebase", "99.2", "--from", "99.1", "--branch", "newer")
+        assert (answer.code, git(recorded, "for-each-ref")) == (5, before)
+        assert answer.json["error"]["advice"].startswith("Commit them first: git add ")
+        return str(answer.json["error"]["title"])
+
+    git(recorded, "reset", "-q", "HEAD~1")
+    assert refused() == "uncommitted changes in patches, uky-patch.toml"
+    assert fates(call, "99.2", "--from", "99.1", "--dry-run")
+    (recorded / ".git/info/exclude").write_text("/patches/\n")
+    git(recorded, "add", "uky-patch.toml")
+    git(recorded, "-c", "user.name=A", "-c", "user.email=a@example.invalid", "commit", "-q", "-m", "Settings")
+    assert refused() == "uncommitted changes in patches"
+    git(recorded, "add", "--force", "patches")
+    commit(recorded, "Records")
+    record = min((recorded / "patches").glob("*.toml"))
+    text = record.read_text()
+    record.write_text(text + "# more\n")
+    assert refused() == "uncommitted changes in patches"
+    record.write_text(text)
+    assert call("rebase", "99.2", "--from", "99.1", "--branch", "newer").json["branch"] == "newer"
+
+
 def test_no_advice_loses_a_branch(recorded: Path, call: Call) -> None:  # noqa: F811
     """The branch that is checked out, one that is not, and names that git cannot have beside another."""
     git(recorded, "branch", "old/verl-99.2")
