@@ -6,7 +6,7 @@ import click
 
 from patcher.cli.help import Command
 from patcher.cli.options import with_session
-from patcher.errors import ExitCode, TreeError, message_of
+from patcher.errors import ExitCode
 from patcher.i18n import language, phrase
 from patcher.session.session import Session
 from patcher.terminal.answers import show_json
@@ -24,6 +24,7 @@ def command(session: Session, write: bool, force: bool) -> int:
     from patcher.patching.change_record import NAMES, fork_state, write_document
     from patcher.report.documents import fork_document, fork_documents_report
     from patcher.terminal.document import Lines, print_report
+    from patcher.tree.errors import tree_error
 
     state = fork_state(session)
     texts = {name: fork_document(name, state, session) for name in NAMES}
@@ -37,7 +38,6 @@ def command(session: Session, write: bool, force: bool) -> int:
     try:
         outcomes = {name: write_document(session, name, text, state.basis, force=force) for name, text in texts.items()}
     except OSError as error:
-        title = phrase("{path}: cannot be written", path=session.tree.root / NAMES[0])
-        raise TreeError(title, cause=message_of(error)) from error
+        raise tree_error(error, phrase("{path}: cannot be written", path=session.tree.root / NAMES[0])) from error
     print_report(fork_documents_report(outcomes, session))
     return ExitCode.FINDINGS if {"foreign", "edited"} & set(outcomes.values()) else ExitCode.CLEAN

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from patcher.errors import TreeError, UsageError
@@ -22,12 +22,27 @@ def require_new(checkout: Checkout, name: str) -> None:
         checkout.git.run("check-ref-format", "--branch", name)
     except TreeError as error:
         raise UsageError(phrase("{name!r} is no name of a branch", name=name)) from error
-    if names(checkout.git.run("for-each-ref", "--format=%(refname)%00", f"refs/heads/{name}")):
+    # `refs/heads/a` also lists `a/b`: git keeps no branch `a` beside a branch `a/b`.
+    above = [parent.as_posix() for parent in PurePosixPath(name).parents if parent.name]
+    patterns = [f"refs/heads/{place}" for place in (name, *above)]
+    listing = names(checkout.git.run("for-each-ref", "--format=%(refname)%00", *patterns))
+    there = [entry.strip().removeprefix("refs/heads/") for entry in listing if entry.strip()]
+    other = phrase("Name another with --branch.")
+    if name in there:
+        # A checked-out branch is the one that people work on, and no leftover of another rebase.
+        kept = phrase("Name another with --branch, or rename that one: git branch -m {name} NEW_NAME", name=name)
         raise UsageError(
             phrase("there is a branch {name} already", name=name),
             cause=phrase("nothing was written"),
-            advice=phrase("Name another with --branch, or remove it: git branch -D {name}", name=name),
+            advice=other if name == checkout.head.branch else kept,
         )
+    for one in there:
+        if one in above or one.startswith(f"{name}/"):
+            raise UsageError(
+                phrase("{name!r} can be no branch beside the branch {other}", name=name, other=one),
+                cause=phrase("git has no branch whose name is the beginning of another's, up to a slash"),
+                advice=other,
+            )
 
 
 def branch(checkout: Checkout, name: str, start: str, commits: Sequence[Commit]) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import stat
 from collections.abc import Iterable, Mapping
@@ -41,15 +42,18 @@ class Differing(NamedTuple):
 def commit_of(place: Checkout, name: str) -> str:
     """The full hash of the commit that `name` means: a branch, a tag, a hash, `HEAD~2`.
 
-    Raises UsageError if there is none.
+    Raises UsageError if there is none, TreeError if git cannot be asked.
     """
-    try:
-        return place.git.word("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
-    except TreeError as error:
-        raise UsageError(
-            phrase("{name!r} is no commit of this checkout", name=name),
-            advice=phrase("Name a commit, a tag or a branch; git log shows them."),
-        ) from error
+    words = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+    code, out = place.git.start(*words).outcome()
+    if code == 0:
+        return os.fsdecode(out).strip()
+    # Git fails alike where it takes no name at all: the checkout is another user's, say. Then this fails as well.
+    place.git.run("rev-parse", "--git-dir")
+    raise UsageError(
+        phrase("{name!r} is no commit of this checkout", name=name),
+        advice=phrase("Name a commit, a tag or a branch; git log shows them."),
+    )
 
 
 def changed_files(place: Checkout, since: str, until: str | None = None) -> dict[str, Differing]:

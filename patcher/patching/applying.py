@@ -114,7 +114,7 @@ def apply(session: Session, order: Order) -> ApplyResult:
         if place is None:
             transaction.commit(todo, ledger, originals=found.originals)
         else:
-            steps = steps_of(session, planned, found, {change.path for change in todo})
+            steps = steps_of(session, order.request, planned, found, {change.path for change in todo})
             back = tuple(Change(each.path, each.sha256, found.content(each.path)) for each in todo)
             effect = Effect(todo, ledger, found.originals)
             commits += commit_steps(place, transaction, steps, effect, Effect(back, transaction.ledger))

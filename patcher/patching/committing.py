@@ -18,6 +18,7 @@ from patcher.git.owed import Owed
 from patcher.git.publishing import Publication, require_ready
 from patcher.git.series import REMOVED, Commit, StoredCommit, below_top, committed, require_stored, series, store
 from patcher.i18n import Phrase, Phrases, phrase
+from patcher.plan.stages import stages
 from patcher.session.tree_access import lock_timeout, report_lock_owner, report_recovery
 from patcher.tree import Change, Ledger
 from patcher.tree.source import sha256_of
@@ -25,7 +26,9 @@ from patcher.tree.source import sha256_of
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
+    from patcher.plan.inputs import Request
     from patcher.plan.outcome import Plan
+    from patcher.plan.stages import Stage
     from patcher.session.session import Session
     from patcher.session.snapshot import TreeSnapshot
     from patcher.worktree.transaction import Transaction
@@ -147,22 +150,32 @@ def _still_owed(session: Session, place: Checkout, note: Owed) -> tuple[StoredCo
     return tuple(steps)
 
 
-def steps_of(session: Session, plan: Plan, found: TreeSnapshot, paths: AbstractSet[str]) -> Iterator[Commit]:
-    """One commit for each record that is new.
+def steps_of(
+    session: Session, request: Request, plan: Plan, found: TreeSnapshot, paths: AbstractSet[str]
+) -> Iterator[Commit]:
+    """One commit for each record that comes in or changes, after one for those that are taken out.
 
-    A file in which records were already applied changes with its last step, for they stand in it throughout.
+    Lines that are written anew without such a record, as another uky-patch lays them out, are committed last.
     """
-    last = {path: name for name, texts in plan.steps for path in texts}
-    records = {record.id: record for record in session.records}
-    for name, texts in plan.steps:
-        files = {
-            path: found.encode(path, text)
-            for path, text in texts.items()
-            if path in paths and (path not in found.ledger.files or last[path] == name)
-        }
-        record = records.get(name)
-        if files and record is not None:
-            yield Commit(f"{record.title}\n\n{record.reason}\n\nApplied by uky-patch as {name}.", files)
-    withdrawn = {path: found.encode(path, plan.files[path].text) for path in paths if path not in last}
-    if withdrawn:
-        yield Commit("Take out records that are no longer needed", withdrawn)
+    committed: dict[str, str | None] = {}
+    for stage in stages(session.records, request, plan, found.situation):
+        texts = {path: text for path, text in stage.texts.items() if path in paths}
+        committed |= texts
+        if texts:
+            yield Commit(_message(stage), {path: found.encode(path, text) for path, text in texts.items()})
+    planned = {path: plan.files[path].text for path in sorted(paths)}
+    rest = {path: text for path, text in planned.items() if path not in committed or committed[path] != text}
+    if rest:
+        message = "Write the edits of records anew"
+        yield Commit(message, {path: found.encode(path, text) for path, text in rest.items()})
+
+
+def _message(stage: Stage) -> str:
+    parts = [f"{record.title}\n\n{record.reason}" for record in stage.records]
+    if parts:
+        parts.append(f"Applied by uky-patch as {', '.join(record.id for record in stage.records)}.")
+    else:
+        parts.append("Take out records that are no longer needed")
+    if stage.taken_out:
+        parts.append(f"Taken out by uky-patch: {', '.join(stage.taken_out)}.")
+    return "\n\n".join(parts)

@@ -42,12 +42,28 @@ def after_status(session: Session, status: RecordsStatus) -> NextStep | None:
         return NextStep(("apply",))
     if not status.pre_images and any(outcome.kind == "pending" for outcome in status.outcomes):
         return NextStep(("apply", "--diff"))
+    adopted = {one.id: one.files for one in status.outcomes if one.kind == "adopted"}
+    if not status.pre_images and adopted:
+        from patcher.patching.status import not_in_ledger
+
+        names = not_in_ledger(session, adopted)
+        return adopting(names) if names else None
     return None
+
+
+def adopting(names: Sequence[str]) -> NextStep:
+    """What enters records into the ledger that were applied elsewhere."""
+    about = phrase(
+        "{count} {count:record|records} {count:was|were} applied elsewhere, as in a git clone: the edits are in the "
+        "files and not in the ledger. adopt enters them there; then verify guards them, and revert takes them out.",
+        count=len(names),
+    )
+    return NextStep(("adopt", "--all"), about)
 
 
 def after_preview(session: Session, order: Order, done: ApplyResult) -> NextStep | None:
     """The apply that writes what a dry run without failures has shown; None where it would write nothing."""
-    if not (done.would_change or done.pre_images.stale or done.taken_over):
+    if not (done.would_change or done.pre_images.stale or done.taken_over or done.changed):
         return None
     return _writing(session, order, done)
 

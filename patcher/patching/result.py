@@ -36,6 +36,8 @@ class ApplyResult:
     """uky-patch.toml before and after, where records are left out from now on: `apply --skip ID --remember`."""
     aside: str = ""
     """Where the pre-images of another release went."""
+    not_in_ledger: tuple[str, ...] = ()
+    """Of a revert of all records: those that stand in the files and not in the ledger, so that they are still there."""
     untried: Untried | None = None
     """What `check` finds where records have not been tried."""
 

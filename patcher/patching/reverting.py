@@ -10,16 +10,18 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from patcher.errors import UsageError
+from patcher.errors import RecordError, UsageError
 from patcher.i18n import phrase
 from patcher.patching.applying import apply_result, changes, keep_other_release, next_ledger
 from patcher.patching.result import ApplyResult
+from patcher.patching.status import not_in_ledger
 from patcher.plan.planning import plan_revert
 from patcher.session.snapshot import Tampering, TreeSnapshot, read_snapshot
 from patcher.session.tree_access import lock_timeout, read_consistently, report_lock_owner, report_recovery
 
 if TYPE_CHECKING:
     from patcher.session.session import Session
+    from patcher.tree import Ledger
     from patcher.worktree.account import Account
 
 
@@ -30,7 +32,9 @@ def revert(session: Session, ids: frozenset[str], *, dry_run: bool, tampering: T
     Raises UsageError for an id that is not applied here, TreeError where the tree cannot be written.
     """
     started = time.monotonic()
-    first, _ = read_consistently(session.tree, lambda reading: _planned(session, reading.account, ids, tampering))
+    first, seen = read_consistently(session.tree, lambda reading: _planned(session, reading.account, ids, tampering))
+    left = _not_in_ledger(session, seen.ledger) if not ids else ()
+    first = replace(first, not_in_ledger=left)
     if dry_run or first.failed or not (first.plan.outcomes or first.pre_images.stale):
         return replace(first, seconds=time.monotonic() - started)
     with session.tree.transaction("revert", wait=lock_timeout(), on_wait=report_lock_owner) as transaction:
@@ -46,7 +50,16 @@ def revert(session: Session, ids: frozenset[str], *, dry_run: bool, tampering: T
     after = tuple(replace(outcome, kind="not-needed", detail=phrase("taken out")) for outcome in done.plan.outcomes)
     written = tuple(change.path for change in todo)
     plan = replace(done.plan, outcomes=after)
-    return replace(done, plan=plan, written=written, kept=kept, aside=aside, seconds=time.monotonic() - started)
+    done = replace(done, plan=plan, written=written, kept=kept, aside=aside, not_in_ledger=left)
+    return replace(done, seconds=time.monotonic() - started)
+
+
+def _not_in_ledger(session: Session, ledger: Ledger) -> tuple[str, ...]:
+    try:
+        records = session.records
+    except RecordError:  # A revert needs none: it has what it needs from the ledger.
+        return ()
+    return not_in_ledger(session, {one.id: one.files for one in records if one.id not in ledger.records})
 
 
 def _planned(
@@ -55,6 +68,12 @@ def _planned(
     ledger = account.ledger
     for name in sorted(ids - set(ledger.records)):
         applied = ", ".join(ledger.records)
+        if name in _not_in_ledger(session, ledger):
+            raise UsageError(
+                phrase("{name} is not applied to {root}", name=name, root=session.tree.root),
+                cause=phrase("its edits are in the files and not in the ledger, as in a git clone"),
+                advice=phrase("Enter it there first: uky-patch adopt {name}", name=name),
+            )
         raise UsageError(
             phrase("{name} is not applied to {root}", name=name, root=session.tree.root),
             advice=phrase("Applied are: {records}.", records=applied) if applied else phrase("Applied are: none."),

@@ -9,10 +9,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from patcher import __version__
+from patcher.errors import TreeError
 from patcher.plan.outcome import FIELDS, SETTLED, Kind, Plan, RecordOutcome
 from patcher.session.pre_images import PreImages
 from patcher.session.session import Session
@@ -79,6 +81,23 @@ def _from_plan(session: Session, ledger: Ledger) -> tuple[Plan, TreeSnapshot]:
 
     found = read_snapshot(session, ledger, record_file_names(session))
     return plan_on_tree(session, session.request(), found.situation), found
+
+
+def not_in_ledger(session: Session, records: Mapping[str, Collection[str]]) -> tuple[str, ...]:
+    """Those of `records`, ids with their files, whose marker `# Uky[id]` stands there: for records not in the ledger.
+
+    So it is in a git clone of a patched fork: the edits are in the commits, and `.uky-patch` is not.
+    """
+    from patcher.rewrite.marker import markers
+
+    word = session.config.marker
+    found: set[str] = set()
+    for path in dict.fromkeys(path for files in records.values() for path in files):
+        with suppress(TreeError):  # What cannot be read is told where a plan needs it.
+            source = session.tree.read(path)
+            text = source.content.decode("utf-8", "replace") if source is not None else ""
+            found |= {marker.record for marker in markers(text, word) if marker.record is not None}
+    return tuple(name for name in records if name in found)
 
 
 def note(session: Session, plan: Plan, shas: Mapping[str, str], texts: Mapping[str, str]) -> dict[str, Any]:

@@ -26,7 +26,7 @@ def plan_apply(records: Sequence[Record], request: Request, inputs: PlanInputs) 
     Every wanted record is replayed on the files' texts without any record, so that a second apply plans the same, a
     changed record replaces its own older edits, and one that is no longer needed goes out by not being replayed.
     """
-    records = _wanted(records, request, inputs.applied)
+    records = wanted_records(records, request, inputs.applied)
     workspace = workspace_of(inputs)
     earlier = predecessors(records)
     outcomes = []
@@ -147,7 +147,7 @@ def _titled(outcome: RecordOutcome, record: Record) -> RecordOutcome:
     return replace(outcome, title=record.title, title_zh=record.zh.title if record.zh else "")
 
 
-def _wanted(records: Sequence[Record], request: Request, applied: Mapping[str, Applied]) -> tuple[Record, ...]:
+def wanted_records(records: Sequence[Record], request: Request, applied: Mapping[str, Applied]) -> tuple[Record, ...]:
     """The records as they count here: where some are left out, those that are applied stay as they were applied.
 
     So do those that the ledger has and no folder has any more.

@@ -16,6 +16,7 @@ from patcher.i18n import Phrase, phrase
 from patcher.patching.applying import Order, apply, preview
 from patcher.patching.result import ApplyResult
 from patcher.patching.status import records_status
+from patcher.plan.outcome import Plan
 from patcher.recording.base import UPSTREAM, Base, find_base
 from patcher.recording.known import with_all
 from patcher.records.model import Record
@@ -57,11 +58,13 @@ def adopt(session: Session, ids: Collection[str], named: str | None, *, dry_run:
     before, after, codecs = _texts(session, base, files)
     order = [record for record in session.records if record in wanted]
     taken, refused = _separable(order, before, after, base)
+    if not taken:  # A request without ids would be one for all records.
+        return Adopted(ApplyResult(Plan(()), {}, ()), base.name, (), tuple(refused))
     pre_images = _pre_images(taken, before, after, codecs, base)
     request = session.request(tuple(record.id for record in taken))
     asked = Order(request, allow_dirty=True, pre_images=pre_images)
     planned = preview(session, asked)
-    if dry_run or planned.failed or not taken:
+    if dry_run or planned.failed:
         return Adopted(planned, base.name, tuple(taken), tuple(refused))
     kept = _keep_uncommitted(session, planned.would_change)
     return Adopted(apply(session, asked), base.name, tuple(taken), tuple(refused), kept)

@@ -11,12 +11,14 @@ The working copy is not touched.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Literal
 
 from patcher.check.tried import newest_tried
-from patcher.errors import UsageError
+from patcher.errors import TreeError, UsageError
 from patcher.git.branches import branch, require_new
 from patcher.git.checkout import Checkout, checkout
 from patcher.git.history import commit_of
@@ -36,6 +38,7 @@ from patcher.records.writing import written
 from patcher.rewrite.edits import CreateFile, Edit
 from patcher.rewrite.marker import split_whole, without_markers
 from patcher.rewrite.merging import three_way
+from patcher.session.config import NAME
 from patcher.worktree import verl_tree
 
 if TYPE_CHECKING:
@@ -151,7 +154,7 @@ def rebase(session: Session, named: str, base_named: str, branch_name: str, *, d
     Raises:
         UsageError: there is no checkout, no such verl, no record of the fork's own, or such a branch already.
         ReleaseError: a release cannot be had.
-        TreeError: git refuses.
+        TreeError: git refuses, or the records are in no commit.
     """
     place = checkout(session.tree.root)
     if place is None:
@@ -164,6 +167,8 @@ def rebase(session: Session, named: str, base_named: str, branch_name: str, *, d
     base = find_verl(place, base_named) if base_named else upstream_verl(session, place)
     name = branch_name or f"uky-patch/verl-{target.version or named}"
     require_new(place, name)
+    if not dry_run:
+        _require_committed(session, place, records)
     files = sorted({file for record in records for file in record.files})
     done = rebase_records(session, records, base.texts(files), target.texts(files), target.version)
     made = {edit.file for record in records for edit in record.edits if isinstance(edit, CreateFile)}
@@ -184,6 +189,27 @@ def _own_records(session: Session) -> list[Record]:
             advice=phrase("Make records of its edits first: uky-patch record --from upstream."),
         )
     return own
+
+
+def _require_committed(session: Session, place: Checkout, records: Sequence[Record]) -> None:
+    """Raise TreeError if the records or uky-patch.toml are not in the last commit as they are on the disk.
+
+    The branch gets the fork's own files from that commit, and its edits from the records on the disk.
+    """
+    root = session.tree.root
+    there = [path for path in (*(one.path for one in records), root / NAME) if path is not None and path.is_file()]
+    paths = [path.relative_to(root).as_posix() for path in there]
+    head = Verl(phrase("HEAD"), "", place, commit_of(place, "HEAD"))
+    differing = {*place.changed_files(paths), *(set(paths) - set(head.everything()))}
+    if differing:
+        names = sorted({path if path == NAME else str(PurePosixPath(path).parent) for path in differing})
+        raise TreeError(
+            phrase("uncommitted changes in {files}", files=", ".join(names)),
+            cause=phrase("the branch would have the records' edits, and not the records; nothing was written"),
+            advice=phrase(
+                "Commit them first: {command}", command=f"{shlex.join(['git', 'add', *names])} && git commit"
+            ),
+        )
 
 
 def _own_files(place: Checkout, base: Verl) -> dict[str, bytes]:

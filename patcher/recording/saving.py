@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from patcher.data import shipped
-from patcher.errors import UsageError, message_of
+from patcher.errors import UsageError
 from patcher.i18n import phrase
 from patcher.recording.proposal import Recorded
 from patcher.session.config_edits import with_items
+from patcher.tree.errors import tree_error
 from patcher.worktree import files
 
 if TYPE_CHECKING:
@@ -58,7 +60,8 @@ def save_text(session: Session, texts: Mapping[str, str], folder: Path) -> Saved
     No file that is there is touched.
 
     Raises:
-        UsageError: a file of that name is there, or the folder cannot be written to.
+        UsageError: a file of that name is there.
+        TreeError: the folder or uky-patch.toml cannot be written; then no record is there.
         RecordError: uky-patch.toml cannot be edited safely.
     """
     root = session.tree.root
@@ -72,21 +75,26 @@ def save_text(session: Session, texts: Mapping[str, str], folder: Path) -> Saved
             cause=phrase("nothing was written"),
             advice=phrase("Move it away, or record into another folder with --into."),
         )
-    done: list[Path] = []
+    paths = [folder / f"{name}.toml" for name in texts]
+    absent = [place for place in (folder, *folder.parents) if not place.exists()]
+    made: list[Path] = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name, text in texts.items():
-            path = folder / f"{name}.toml"
+        for path, text in zip(paths, texts.values(), strict=True):
             files.create_whole(path, f"#:schema ./{SCHEMA}\n{text}".encode())
-            done.append(path)
-        if not (folder / SCHEMA).exists():
-            files.create_whole(folder / SCHEMA, (shipped("docs") / "schemas" / SCHEMA).read_bytes())
-    except OSError as error:
-        for path in done:
+            made.append(path)
+        if files.create_whole(folder / SCHEMA, (shipped("docs") / "schemas" / SCHEMA).read_bytes()):
+            made.append(folder / SCHEMA)
+        if change is not None:
+            change.write()
+    except BaseException as error:
+        for path in made:
             path.unlink(missing_ok=True)
-        raise UsageError(
-            phrase("{folder}: the records cannot be written there", folder=folder), cause=message_of(error)
-        ) from error
-    if change is not None:
-        change.write()
-    return Saved(tuple(done), not known)
+        with contextlib.suppress(OSError):
+            for place in absent:
+                place.rmdir()
+        if isinstance(error, OSError):
+            title = phrase("{folder}: the records cannot be written there", folder=folder)
+            raise tree_error(error, title) from error
+        raise
+    return Saved(tuple(paths), not known)

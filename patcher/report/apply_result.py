@@ -57,6 +57,7 @@ def apply_report(
         report |= {"environment": environment_json(session), "untried": untried_json(done.untried)}
         report["skipped"] = [outcome.id for outcome in done.plan.outcomes if outcome.skipped]
         report["next"] = command_line(session, *step.words) if step is not None else ""
+        report["not_in_ledger"] = list(done.not_in_ledger)
         yield Json({**report, "ledger": done.pre_images.as_json(), "aside": done.aside})
     else:
         yield from _text(done, session, verb, diff, step, dry_run=dry_run)
@@ -68,16 +69,18 @@ def apply_exit_code(done: ApplyResult, *, dry_run: bool) -> int:
         return ExitCode.NOT_APPLIED
     beyond = done.untried is not None and not done.untried.clean
     would_change = bool(done.would_change) and not done.written
-    would_change |= dry_run and _changes_settings(done)
-    return ExitCode.FINDINGS if beyond or would_change else ExitCode.CLEAN
+    would_change |= dry_run and (_changes_settings(done) or _changes_ledger(done))
+    return ExitCode.FINDINGS if beyond or would_change or done.not_in_ledger else ExitCode.CLEAN
 
 
 def _next(
     done: ApplyResult, session: Session, order: Order | None, ids: Sequence[str], *, dry_run: bool
 ) -> NextStep | None:
-    from patcher.patching.next_step import after_failed_revert, after_failure, after_preview
+    from patcher.patching.next_step import adopting, after_failed_revert, after_failure, after_preview
 
     if order is None:
+        if not done.failed and done.not_in_ledger:
+            return adopting(done.not_in_ledger)
         changed = any(outcome.kind == "tampered" for outcome in done.plan.failed)
         return after_failed_revert(session, ids) if changed else None
     if done.failed:
@@ -87,6 +90,11 @@ def _next(
 
 def _changes_settings(done: ApplyResult) -> bool:
     return bool(done.settings) and done.settings[0] != done.settings[1]
+
+
+def _changes_ledger(done: ApplyResult) -> bool:
+    """Whether the ledger is, or would be, another, though perhaps no file."""
+    return bool(done.changed or done.taken_over or done.pre_images.stale)
 
 
 def _text(
@@ -145,6 +153,20 @@ def _failures(
 
 def _sentence(done: ApplyResult, session: Session, verb: str, *, dry_run: bool) -> Phrase:
     if not done.would_change:
+        if done.not_in_ledger:
+            return phrase("nothing was put back: {names}", names=", ".join(done.not_in_ledger))
+        if _changes_ledger(done):
+            if dry_run:
+                return phrase("no file would change, and the ledger would; nothing was written")
+            holding = sum(outcome.kind == "applied" for outcome in done.plan.outcomes)
+            if verb == "revert" or not holding:
+                return phrase("the ledger was written, and no file had to change")
+            text = (
+                "{count} {count:record|records} {count:holds|hold}; the ledger was written, and no file had to change"
+            )
+            return phrase(text, count=holding)
+        if verb == "adopt":
+            return phrase("nothing to adopt: no record's edits were made by hand here")
         return phrase("nothing to do") if done.untried is None or done.untried.clean else phrase("nothing to apply")
     fields = {"files": len(done.would_change), "seconds": f"{done.seconds:.1f}"}
     if dry_run or not done.written:

@@ -14,6 +14,7 @@ from patcher.i18n import phrase
 from patcher.session import config as settings
 from patcher.tables.mistakes import Mistake
 from patcher.tables.toml import decode, key_lines
+from patcher.tree.errors import tree_error
 from patcher.worktree import files
 
 _STRING = re.compile(r'"""(?:\\.|[^\\])*?"""|' + r"'''.*?'''|" + r'"(?:\\.|[^"\\\n])*"|' + r"'[^'\n]*'", re.DOTALL)
@@ -41,7 +42,7 @@ class ConfigChange:
         try:
             files.write_whole_file(self.place, self.after, mode=self.mode)
         except OSError as error:
-            raise TreeError(phrase("{path}: cannot be written", path=self.place), cause=message_of(error)) from error
+            raise tree_error(error, phrase("{path}: cannot be written", path=self.place)) from error
 
     def take_back(self) -> None:
         """Put the file back as it was, where what was to follow has failed."""

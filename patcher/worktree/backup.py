@@ -23,8 +23,7 @@ def make_folder(root: str | os.PathLike[str]) -> str:
     """Make the folder, with a `.gitignore` for all in it, and return its path. Raises OSError."""
     folder = os.path.join(root, KEPT)
     disk.make_folder(folder)
-    if disk.status(os.path.join(folder, ".gitignore")) is None:
-        disk.create(os.path.join(folder, ".gitignore"), b"*\n")
+    disk.hide_from_git(folder)
     return folder
 
 

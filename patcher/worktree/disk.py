@@ -257,6 +257,16 @@ def make_folder(path: Place) -> None:
         inherit_owner(path)
 
 
+def hide_from_git(folder: Place) -> None:
+    """Put a `.gitignore` into a folder of ours, for all that is in it, unless one is there."""
+    ignore = os.path.join(folder, ".gitignore")
+    if status(ignore) is None:
+        try:
+            create(ignore, b"*\n")
+        except FileExistsError:
+            pass  # Another job has just made it.
+
+
 def make_folders(path: str, made: list[str] | None = None, *, mode: int = 0o777) -> None:
     """Make a folder and those above it that are missing. The paths of new ones are added to `made`.
 

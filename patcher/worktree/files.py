@@ -189,7 +189,11 @@ def write_whole_file(
             os.unlink(beside)
         except FileNotFoundError:
             pass
-    fd = os.open(beside, _CREATE, 0o666 if mode is None else 0o600)
+    try:
+        fd = os.open(beside, _CREATE, 0o666 if mode is None else 0o600)
+    except OSError as error:
+        error.filename = place  # People have asked for this file, and have never heard of the one beside it.
+        raise
     try:
         try:
             write_all(fd, content)
@@ -227,7 +231,11 @@ def create_whole(path: str | os.PathLike[str], content: bytes, *, mode: int = 0o
         OSError: it cannot be written, or the file system has no hard links.
     """
     beside = _unique_name_beside(os.fspath(path))
-    write_whole_file(beside, content, mode=mode, durable=False)
+    try:
+        write_whole_file(beside, content, mode=mode, durable=False)
+    except OSError as error:
+        error.filename = os.fspath(path)
+        raise
     try:
         os.link(beside, path)
     except FileExistsError:

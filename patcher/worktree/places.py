@@ -138,7 +138,8 @@ def _require_writable_folder(real: str) -> None:
     if not os.path.isdir(at):
         raise no_place(real, phrase("{file} is a file", file=at))
     if not os.access(at, os.W_OK | os.X_OK | (os.R_OK if at == real else 0)):
-        raise unwritable(real, OSError(errno.EACCES, os.strerror(errno.EACCES), at))
+        code = errno.EROFS if os.statvfs(at).f_flag & os.ST_RDONLY else errno.EACCES
+        raise unwritable(real, OSError(code, os.strerror(code), at))
 
 
 def _require_no_home(real: str) -> None:

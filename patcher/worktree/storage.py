@@ -179,9 +179,7 @@ class Storage:
     def make(self) -> None:
         """Make the folder and those in it, and empty `staged`. The caller holds the lock."""
         disk.make_folder(self.folder)
-        ignore = self.folder / ".gitignore"
-        if disk.status(ignore) is None:
-            disk.create(ignore, b"*\n")
+        disk.hide_from_git(self.folder)
         disk.make_folder(self.originals)
         disk.make_folder(self.staged)
         _clear(self.staged, disk.names(self.staged))
@@ -198,7 +196,8 @@ class Storage:
         _clear(self.staged, disk.names(self.staged))
         disk.remove_folder(self.staged)
         if disk.status(self.ledger) is None and disk.remove_folder(self.originals):
-            disk.remove(self.folder / ".gitignore")
+            if set(disk.names(self.folder)) <= {".gitignore", self.lock.name}:  # On a host, jobs leave more there.
+                disk.remove(self.folder / ".gitignore")
             disk.remove(self.lock)
             disk.remove_folder(self.folder)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -322,6 +323,43 @@ def test_what_is_stored_is_what_git_would_store(uky: Uky, tree: Path, case: str,
     git(tree, "add", FILE)
     expected = git(tree, "ls-files", "--stage", FILE).split()
     assert (stored[0], stored[2]) == (expected[0], expected[1])
+
+
+def changed_lines(tree: Path, commit: str) -> tuple[str, set[str]]:
+    """The subject of a commit, and the ids of the records that stand in the lines that it adds or removes."""
+    shown = git(tree, "show", "--format=%s", "-U0", commit)
+    changed = [line for line in shown.splitlines() if line[:1] in "+-" and line[:3] not in ("+++", "---")]
+    return shown.splitlines()[0], set(re.findall(r"Uky\[([^]]+)\]", "\n".join(changed)))
+
+
+@pytest.mark.parametrize("names", [("log-flag", "utils-moved"), ("utils-moved", "log-flag")])
+def test_each_commit_holds_the_lines_of_its_record_alone_whatever_is_applied_already(
+    uky: Uky, checkout: Path, names: tuple[str, str]
+) -> None:
+    titles = {"log-flag": "Pass enable_log", "utils-moved": "Import Parser from its new home"}
+    for name in names:
+        assert uky("apply", name, "--commit").code == 0
+        assert changed_lines(checkout, "HEAD") == (titles[name], {name})
+    assert git(checkout, "status", "--porcelain") == ""
+
+
+def test_a_record_taken_out_of_a_file_that_others_stand_in_has_a_commit_of_its_own(
+    uky: Uky, checkout: Path, records: Path
+) -> None:
+    """In one apply: a record goes, one changes, and one is new; and all of them edit the same file."""
+    assert uky("apply", "--commit").code == 0
+    (checkout / "uky-patch.toml").write_text('disable = ["log-flag"]\n')
+    moved = (records / "utils-moved.toml").read_text().replace("vllm.utils.parsers", "vllm.utils.parsing")
+    (records / "utils-moved.toml").write_text(moved)
+    added = (records / "log-flag.toml").read_text().replace('"log-flag"', '"added"').replace("Pass", "Send")
+    (records / "added.toml").write_text(added)
+    answer = uky("apply", "--commit")
+    assert (answer.code, len(answer.json["commits"])) == (0, 3)
+    assert changed_lines(checkout, "HEAD~2") == ("Take out records that are no longer needed", {"log-flag"})
+    assert changed_lines(checkout, "HEAD~1") == ("Send enable_log", {"added"})
+    assert changed_lines(checkout, "HEAD") == ("Import Parser from its new home", {"utils-moved"})
+    assert "Taken out by uky-patch: log-flag." in git(checkout, "log", "-1", "--format=%b", "HEAD~2")
+    assert git(checkout, "status", "--porcelain", "-uno") == ""
 
 
 class Moments:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,22 @@ def test_printing_writes_nothing(uky: Uky, fork: Path) -> None:
     assert f"python={sys.executable}\n" in out
     assert "VLLM_ATTENTION_BACKEND left out: vllm 0.20.2 ignores it" in uky.err
     assert sorted(fork.rglob("*")) == before
+
+
+def test_what_is_kept_about_a_written_file_is_not_shown_by_git(uky: Uky, fork: Path) -> None:
+    """Neither before the first apply nor after a revert of it, which leaves nothing else in that folder."""
+    subprocess.run(["git", "init", "-q"], cwd=fork, check=True)
+
+    def untracked() -> list[str]:
+        listing = ["git", "ls-files", "--others", "--exclude-standard"]
+        return subprocess.run(listing, cwd=fork, check=True, capture_output=True, text=True).stdout.split()
+
+    before = untracked()
+    assert uky("render", UNTOUCHED, "--write")[0] == 0
+    assert untracked() == sorted([*before, UNTOUCHED])
+    assert uky("apply", "versions-at-import", "--allow-dirty")[0] == 0
+    assert uky("revert")[0] == 0
+    assert untracked() == sorted([*before, UNTOUCHED])
 
 
 def test_write_then_diff_then_an_edit(uky: Uky, fork: Path) -> None:

@@ -119,6 +119,53 @@ def test_mistakes_are_one_error(recorded: Path, call: Call, arguments: tuple[str
     assert answer.json["error"]["title"] == title
 
 
+def test_records_that_are_in_no_commit_come_first(recorded: Path, call: Call) -> None:  # noqa: F811
+    """Not yet there, changed since, or ignored by git: the branch would have lines of records that it has not."""
+
+    def refused() -> str:
+        before = git(recorded, "for-each-ref")
+        answer = call("rebase", "99.2", "--from", "99.1", "--branch", "newer")
+        assert (answer.code, git(recorded, "for-each-ref")) == (5, before)
+        assert answer.json["error"]["advice"].startswith("Commit them first: git add ")
+        return str(answer.json["error"]["title"])
+
+    git(recorded, "reset", "-q", "HEAD~1")
+    assert refused() == "uncommitted changes in patches, uky-patch.toml"
+    assert fates(call, "99.2", "--from", "99.1", "--dry-run")
+    (recorded / ".git/info/exclude").write_text("/patches/\n")
+    git(recorded, "add", "uky-patch.toml")
+    git(recorded, "-c", "user.name=A", "-c", "user.email=a@example.invalid", "commit", "-q", "-m", "Settings")
+    assert refused() == "uncommitted changes in patches"
+    git(recorded, "add", "--force", "patches")
+    commit(recorded, "Records")
+    record = min((recorded / "patches").glob("*.toml"))
+    text = record.read_text()
+    record.write_text(text + "# more\n")
+    assert refused() == "uncommitted changes in patches"
+    record.write_text(text)
+    assert call("rebase", "99.2", "--from", "99.1", "--branch", "newer").json["branch"] == "newer"
+
+
+def test_no_advice_loses_a_branch(recorded: Path, call: Call) -> None:  # noqa: F811
+    """The branch that is checked out, one that is not, and names that git cannot have beside another."""
+    git(recorded, "branch", "old/verl-99.2")
+
+    def refused(name: str) -> tuple[str, str]:
+        error = call("rebase", "v99.2", "--from", "99.1", "--branch", name).json["error"]
+        assert "-D" not in error["advice"]
+        return error["title"], error["advice"]
+
+    assert refused("fork") == ("there is a branch fork already", "Name another with --branch.")
+    title, advice = refused("old/verl-99.2")
+    assert title == "there is a branch old/verl-99.2 already"
+    assert advice.endswith("or rename that one: git branch -m old/verl-99.2 NEW_NAME")
+    beside = "'{}' can be no branch beside the branch {}"
+    assert refused("old") == (beside.format("old", "old/verl-99.2"), "Name another with --branch.")
+    assert refused("fork/99.2") == (beside.format("fork/99.2", "fork"), "Name another with --branch.")
+    git(recorded, "branch", "-M", "old/verl-99.2", "older")
+    assert call("rebase", "v99.2", "--from", "99.1", "--branch", "old").json["branch"] == "old"
+
+
 def test_without_records_of_its_own_record_comes_first(fork: Path, call: Call) -> None:  # noqa: F811
     git(fork, "tag", "v99.1")
     answer = call("rebase", "99.1")

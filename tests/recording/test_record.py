@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import errno
 import json
 import os
 import pty
@@ -13,11 +14,13 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import tomllib
 
 from patcher.cli.app import run
+from patcher.worktree import files
 from tests.cli.conftest import SERVER, Answer, write_tree
 
 FILE = "verl/server.py"
@@ -279,6 +282,66 @@ def test_without_git_a_release_is_asked_for(edited: Path, call: Call) -> None:
     answer = call("record")
     assert answer.code == 2
     assert "--from verl==VERSION" in answer.json["error"]["advice"]
+
+
+def test_a_missing_git_is_no_missing_commit(edited: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(edited / "nowhere"))
+    answer = call("record", "--dry-run")
+    assert (answer.code, answer.json["error"]["title"]) == (5, "git is needed and was not found")
+
+
+@pytest.fixture
+def read_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No new file can be made."""
+    real = os.open
+
+    def refused(path: Any, flags: int, *rest: Any, **named: Any) -> int:
+        if flags & os.O_EXCL and str(path).endswith(".part"):
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)
+        return real(path, flags, *rest, **named)
+
+    monkeypatch.setattr(os, "open", refused)
+
+
+@pytest.mark.usefixtures("read_only")
+@pytest.mark.parametrize(
+    ("command", "file"),
+    [
+        (("record", "--yes"), "patches/fork-server-launch.toml"),
+        (("new", "mine", "--at", "verl/server.py:5"), "patches/mine.toml"),
+        (("docs", "--write"), "MIGRATION.md"),
+        (("apply", "--skip", "vllm-log-requests", "--remember"), "uky-patch.toml"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else value,
+)
+def test_what_cannot_be_written_says_so_as_apply_does(
+    fork: Path, call: Call, command: tuple[str, ...], file: str
+) -> None:
+    edit(fork, FILE, 'get_uri("h", 1)', 'get_uri("h", 2)')
+    before = git(fork, "status", "--porcelain")
+    answer = call(*command)
+    assert answer.code == 5
+    error = answer.json["error"]
+    assert error["cause"] == f"{fork / file}: the file system is read-only"
+    assert error["advice"] == "Remount it for writing, or work on a copy (--root)."
+    assert git(fork, "status", "--porcelain") == before
+    assert not (fork / "patches").exists()
+
+
+def test_a_disk_that_is_full_at_the_last_file_leaves_no_record(edited: Path, call: Call) -> None:
+    real = files.write_all
+
+    def written(fd: int, content: bytes) -> None:
+        if b"patches = " in content:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        real(fd, content)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(files, "write_all", written)
+        answer = call("record", "--yes")
+    assert (answer.code, answer.json["error"]["cause"]) == (5, "the disk is full")
+    assert not (edited / "patches").exists()
+    assert call("record", "--yes").code == 0
 
 
 def test_a_pipe_is_not_asked(edited: Path, call: Call) -> None:

@@ -22,7 +22,7 @@ from patcher.jobs.agent import accelerators, batch_runner, processes, queued, tr
 from patcher.messages import Refusal, phrase, why
 from patcher.remote.agent import place
 from patcher.remote.agent.place import JOBS
-from patcher.worktree import disk, files
+from patcher.worktree import disk, files, layout
 from patcher.worktree.json_text import parse_json
 
 if TYPE_CHECKING:
@@ -266,10 +266,11 @@ def make(root: str, name: str) -> str:
     for part in (*JOBS.split(os.sep), name):
         at = os.path.join(at, part)
         try:
-            os.mkdir(at, 0o777 if part == ".uky-patch" else 0o700)
+            os.mkdir(at, 0o777 if part == layout.FOLDER else 0o700)
         except FileExistsError:
             if at.endswith(name) or not stat.S_ISDIR(os.lstat(at).st_mode):
                 raise
+    disk.hide_from_git(os.path.join(root, layout.FOLDER))
     return at
 
 

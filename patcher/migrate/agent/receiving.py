@@ -48,9 +48,7 @@ def prepare(request: Request) -> dict[str, Any]:
         disk.make_folders(os.path.join(root, layout.HOST), mode=0o700)
         disk.make_folders(incoming)
         disk.make_folders(os.path.join(root, layout.PARTIAL))
-        ignore = os.path.join(root, layout.FOLDER, ".gitignore")
-        if disk.status(ignore) is None:
-            disk.create(ignore, b"*\n")
+        disk.hide_from_git(os.path.join(root, layout.FOLDER))
     except OSError as error:
         raise _refused(error, root, comparison) from error
     number = {path: at for at, path in enumerate(sorted(comparison.wanted.files))}

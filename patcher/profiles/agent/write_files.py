@@ -12,7 +12,7 @@ import stat
 from typing import TYPE_CHECKING, Any
 
 from patcher.messages import Refusal, phrase, why
-from patcher.worktree import files
+from patcher.worktree import disk, files, layout
 from patcher.worktree.hashing import digest_of
 from patcher.worktree.json_text import parse_json
 
@@ -44,7 +44,7 @@ def _line(text: str) -> str | None:
     return next((line for line in text.splitlines(keepends=True)[:20] if line.startswith(PREFIX)), None)
 
 
-_OURS = ".uky-patch/host"
+_OURS = layout.HOST
 _HASHES = _OURS + "/rendered.json"
 _STAGED = _OURS + "/laid"
 """The beginning of the names of files that are written and not in their place yet. They are not written beside their
@@ -122,7 +122,7 @@ def _write(root: str, found: list[dict[str, Any]], hashes: dict[str, Any]) -> No
     try:
         for one in found:
             if one["outcome"] in ("written", "updated"):
-                os.makedirs(os.path.dirname(beside), 0o700, exist_ok=True)
+                _make_our_folder(root)
                 temporary = f"{beside}.{len(staged)}"
                 staged.append((temporary, one))
                 _stage(temporary, one["content"], one["mode"])
@@ -134,7 +134,7 @@ def _write(root: str, found: list[dict[str, Any]], hashes: dict[str, Any]) -> No
             if one["outcome"] in ("written", "updated", "unchanged"):
                 known[one["path"]] = digest_of(one["content"])
         if known != hashes:
-            os.makedirs(os.path.dirname(beside), 0o700, exist_ok=True)
+            _make_our_folder(root)
             text = json.dumps(known, indent=1, sort_keys=True) + "\n"
             place = os.path.join(root, _HASHES)
             files.write_whole_file(place, text.encode("ascii"), mode=0o600, draft=f"{place}.new")
@@ -145,6 +145,11 @@ def _write(root: str, found: list[dict[str, Any]], hashes: dict[str, Any]) -> No
             except OSError:
                 pass
         raise _unusable(found[0]["path"] if not staged else staged[-1][1]["path"], error) from error
+
+
+def _make_our_folder(root: str) -> None:
+    os.makedirs(os.path.join(root, _OURS), 0o700, exist_ok=True)
+    disk.hide_from_git(os.path.join(root, layout.FOLDER))
 
 
 def _stage(temporary: str, content: bytes, mode: int) -> None:
