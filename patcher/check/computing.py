@@ -38,6 +38,10 @@ def compute(session: Session, request: CheckRequest) -> tuple[Check, bool]:
         ReleaseError: a release cannot be fetched.
         UsageError: what to check against cannot be read, or is not installed.
     """
+    if request.drafts is not None:
+        from patcher.check.drafts.writing import require_folder
+
+        require_folder(request.drafts)
     located = tuple(locate(one, session) for one in request.against or as_installed(session))
     target = target_of(located, session)
     unreachable: list[str] = []

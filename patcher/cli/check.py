@@ -62,9 +62,9 @@ def command(
     html: Path | None,
 ) -> int:
     """Find every place where the tree uses something that a release no longer offers in that form."""
-    from patcher.terminal.report_file import page_file, write_whole
+    from patcher.terminal.report_file import page_file, sarif_file, write_whole
 
-    place = page_file(html)
+    place, sarif = page_file(html), sarif_file(sarif)
     if matrix:
         if baseline or scripts or no_since or everything or draft or sarif:
             raise click.UsageError("--matrix takes --verl, --against and --html; the other options are for one tree")
@@ -78,19 +78,26 @@ def command(
 
     order = CheckRequest(parse_all(against), verl, parse_all(baseline), not no_since, scripts, draft)
     done = check(session, order)
-    if sarif is not None:
-        from patcher.report.sarif import sarif_text
+    page = None
+    try:
+        if sarif is not None:
+            from patcher.report.sarif import sarif_text
 
-        write_whole(sarif, sarif_text(done))
-    if place is not None:
-        from datetime import date
+            write_whole(sarif, sarif_text(done))
+        if place is not None:
+            from datetime import date
 
-        from patcher.report.check_page import check_page
+            from patcher.report.check_page import check_page
 
-        write_whole(place, check_page(done, session, order, place, date=date.today().isoformat()))
-    print_report(
-        check_report(done, by=by, everything=everything, of_tree=not verl, page=place, columns=terminal_columns())
-    )
+            write_whole(place, check_page(done, session, order, place, date=date.today().isoformat()))
+            page = place
+    finally:
+        # A full disk takes a file, and not what was found.
+        print_report(
+            check_report(done, by=by, everything=everything, of_tree=not verl, page=page, columns=terminal_columns())
+        )
+    if done.drafted is not None and done.drafted.files.failed is not None:
+        raise done.drafted.files.failed
     return ExitCode.CLEAN if done.clean else ExitCode.FINDINGS
 
 
@@ -102,13 +109,17 @@ def _matrix(session: Session, verl: str, against: tuple[str, ...], place: Path |
 
     order = MatrixRequest(verl, against)
     found = survey_releases(session, order, progress)
-    if place is not None:
-        from datetime import date
+    page = None
+    try:
+        if place is not None:
+            from datetime import date
 
-        from patcher.report.matrix_page import matrix_page
-        from patcher.terminal.report_file import write_whole
+            from patcher.report.matrix_page import matrix_page
+            from patcher.terminal.report_file import write_whole
 
-        today = date.today().isoformat()
-        write_whole(place, matrix_page(found, session.records_anywhere, command=order.command, date=today))
-    print_report(matrix_report(found, session, page=place))
+            today = date.today().isoformat()
+            write_whole(place, matrix_page(found, session.records_anywhere, command=order.command, date=today))
+            page = place
+    finally:
+        print_report(matrix_report(found, session, page=page))
     return ExitCode.FINDINGS if any(cell.left for cell in found.cells.values()) else ExitCode.CLEAN

@@ -215,9 +215,49 @@ def test_sarif_is_as_code_hosts_read_it(check: Uky, tree: Path, tmp_path: Path) 
     assert moved["locations"] != finding["locations"]
 
 
-def test_sarif_that_cannot_be_written_is_one_clear_error(check: Uky, tmp_path: Path) -> None:
-    answer = check("--sarif", str(tmp_path / "no/such/folder.sarif"))
-    assert (answer.code, answer.json.keys()) == (5, {"error"})
+def test_sarif_replaces_only_a_file_of_its_own(
+    check: Uky, tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, link = tmp_path / "found.sarif", tmp_path / "link.sarif"
+    link.symlink_to(file)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "notes.txt").write_text("mine\n")
+    before = (tree / "verl/server.py").read_text()
+    for place in (tree / "verl/server.py", "notes.txt", link, "no/such/folder.sarif", "-"):
+        answer = check("--sarif", str(place))
+        assert (answer.code, answer.json.keys()) == (2, {"error"})
+    assert (tree / "verl/server.py").read_text() == before
+    assert (tmp_path / "notes.txt").read_text() == "mine\n"
+    assert link.is_symlink()
+    assert not (tmp_path / "-").exists()
+    assert check("--sarif", str(file)).code == 1
+    file.write_text(file.read_text() + "\n")
+    assert check("--sarif", str(file)).code == 1
+    assert not file.read_text().endswith("\n\n")
+
+
+@pytest.mark.parametrize("option", ["--sarif", "--html", "--draft"])
+def test_a_full_disk_does_not_take_what_was_found(
+    check: Uky, records: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str
+) -> None:
+    def full(*_: object, **_options: object) -> bool:
+        raise OSError(28, "No space left on device")
+
+    (records / "utils-moved.toml").unlink()
+    monkeypatch.setattr("patcher.worktree.files.write_whole_file", full)
+    monkeypatch.setattr("patcher.worktree.files.create_whole", full)
+    answer = check(option, str(tmp_path / "place"))
+    assert answer.code == 5
+    assert "No space left" in answer.json["error"]["cause"]
+    assert [one["symbol"] for one in answer.json["findings"]] == ["vllm.utils.Parser"]
+    assert "html" not in answer.json
+
+
+def test_a_folder_for_drafts_that_is_a_file_is_a_mistake_of_usage(check: Uky, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine\n")
+    for place in ("notes.txt", "notes.txt/drafts"):
+        answer = check("--draft", str(tmp_path / place))
+        assert (answer.code, answer.json.keys()) == (2, {"error"})
 
 
 def test_scripts_are_checked_where_they_are_named(check: Uky, uky: Uky, vllm: Path, tree: Path) -> None:

@@ -237,7 +237,7 @@ def draft(
     patched: Mapping[str, str],
     recheck: Callable[[Project], Report],
 ) -> Drafted:
-    """Write a draft for each finding that a sound repair is known for. Raises UsageError for a bad folder.
+    """Write a draft for each finding that a sound repair is known for.
 
     `patched` are the texts of the files that records have changed, by path; `recheck` checks the tree with others.
     """

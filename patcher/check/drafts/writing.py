@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from patcher.check.drafts.inputs import Draft
-from patcher.errors import UsageError, message_of
+from patcher.errors import TreeError, UsageError, message_of
 from patcher.i18n import phrase
 from patcher.worktree import files
 
@@ -19,13 +19,27 @@ class Written:
     written: tuple[Path, ...] = ()
     unchanged: tuple[Path, ...] = ()
     differing: tuple[Path, ...] = ()
+    failed: TreeError | None = None
+    """Why the rest was not written: for whoever tells what was found to raise afterwards."""
+
+
+def require_folder(folder: Path) -> None:
+    """Raise `UsageError` where drafts could never be written: the folder, or one that it lies in, is a file."""
+    there = next((one for one in (folder, *folder.absolute().parents) if one.exists()), folder)
+    if there.exists() and not there.is_dir():
+        raise UsageError(
+            phrase("cannot write drafts to {folder}", folder=folder),
+            cause=phrase("{folder} is no folder", folder=there),
+            advice=phrase("Give --draft a folder that can be written to."),
+        )
 
 
 def write_drafts(drafts: Iterable[Draft], folder: Path) -> Written:
-    """Write each draft as `<id>.toml`. Raises `UsageError` where the folder cannot be written to."""
+    """Write each draft as `<id>.toml`, as far as the folder takes them."""
     written: list[Path] = []
     unchanged: list[Path] = []
     differing: list[Path] = []
+    failed = None
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for draft in drafts:
@@ -36,12 +50,12 @@ def write_drafts(drafts: Iterable[Draft], folder: Path) -> Written:
             else:
                 (unchanged if _holds(path, draft.text.encode()) else differing).append(path)
     except OSError as error:
-        raise UsageError(
+        failed = TreeError(
             phrase("cannot write drafts to {folder}", folder=folder),
             cause=message_of(error),
             advice=phrase("Give --draft a folder that can be written to."),
-        ) from error
-    return Written(tuple(written), tuple(unchanged), tuple(differing))
+        )
+    return Written(tuple(written), tuple(unchanged), tuple(differing), failed)
 
 
 def _holds(path: Path, content: bytes) -> bool:
