@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,23 @@ def test_what_is_gone_is_found_with_the_record_that_repairs_it(check: Uky) -> No
     assert answer.json["after"] == []
     assert answer.json["against"] == {"vllm": "2.1"}
     assert answer.err == ""
+
+
+def test_a_fork_whose_package_has_another_name_is_told_the_record(check: Uky, tree: Path, tmp_path: Path) -> None:
+    (tree / "verl").rename(tree / "myverl")
+    (tree / "uky-patch.toml").write_text('package = "myverl"\n')
+    for file in (tree / "myverl").rglob("*.py"):
+        file.write_text(
+            file.read_text().replace("import verl.", "import myverl.").replace("from verl ", "from myverl ")
+        )
+    (tree / "myverl/trainer/config").mkdir()
+    (tree / "myverl/trainer/config/ppo_trainer.yaml").write_text("actor_rollout_ref:\n  lr: 1\n")
+    (tree / "run.sh").write_text("python3 -m myverl.trainer.other actor_rollout_ref.lr=2\n")
+    answer = check("--draft", str(tmp_path / "drafts"), "--scripts", "run.sh")
+    found = {one["symbol"]: (one["file"], one["repaired_by"]) for one in answer.json["findings"]}
+    assert found.pop("vllm.utils.Parser") == ("myverl/server.py", "utils-moved")
+    assert found == {"myverl.trainer.other": ("run.sh", None)}
+    assert (answer.json["drafts"], [one["file"] for one in answer.json["after"]]) == ([], ["run.sh"])
 
 
 def test_the_apply_that_it_names_goes_through(check: Uky, uky: Uky, tree: Path) -> None:

@@ -344,6 +344,25 @@ def test_a_baseline_tells_what_positions_were_meant_for(on_package: Callable) ->
 
 
 @pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        ("f(client, app.state, args)", set()),
+        ("f(client, app.state, args, None)", set()),
+        ("f(client, app.state, parse(args))", set()),
+        ("f(client, config, app.state, args)", {("argument-shifted", "pkg.a.f(config)")}),
+        ("f(1, 2, 3, 4)", {("argument-shifted", "pkg.a.f(config)")}),
+    ],
+)
+def test_a_baseline_says_nothing_of_a_call_that_was_changed_for_the_target(
+    on_package: Callable, call: str, told: set[tuple[str, str]]
+) -> None:
+    """As init_app_state of vLLM 0.11.0 and 0.20.2, and what the record makes of its call."""
+    tree = f"from pkg.a import f\n\ndef g(client, config, app, args):\n    {call}\n"
+    before = {"a.py": "def f(client, config, state, args): ...\n"}
+    assert on_package(tree, {"a.py": "def f(client, state, args, tasks=None): ...\n"}, before).told == told
+
+
+@pytest.mark.parametrize(
     ("call", "defined", "told"),
     [
         # transformers' get_module_class_from_name, which calls the model `module` and the class's name `name`.
