@@ -5,7 +5,7 @@ check.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -74,7 +74,7 @@ def pins_markdown(done: Pins, imports: Imports | None, *, date: str) -> str:
 
     tongue = language()
     head = ("", show("now", tongue), show("proposed", tongue))
-    versions = [(name, done.before.get(name, show("unknown", tongue)), done.proposed[name]) for name in done.proposed]
+    versions = [(name, *_shown_versions(name, done, tongue)) for name in done.proposed]
     parts = [
         MARKDOWN,
         f"# {show('What other versions mean for this fork', tongue)}",
@@ -117,6 +117,7 @@ def pins_json(done: Pins, session: Session) -> dict[str, Any]:
         "root": str(session.tree.root),
         "from": dict(done.before),
         "to": dict(done.proposed),
+        "ranges": {"from": dict(done.ranges_before), "to": dict(done.ranges_proposed)},
         "needed": [one.id for one in done.needed],
         "unneeded": [one.id for one in done.unneeded],
         "drifted": [as_json(one) for one in done.drifted],
@@ -166,8 +167,22 @@ def _about_packages(done: Pins, tongue: Language) -> Iterator[str]:
 
 
 def _version_row(name: str, done: Pins, tongue: Language) -> tuple[Cell, ...]:
-    before, after = done.before.get(name, show("unknown", tongue)), done.proposed[name]
-    return (Cell(name), Cell(before), Cell("=" if before == after else "->"), Cell(after))
+    before, after = _shown_versions(name, done, tongue)
+    return Cell(name), Cell(before), Cell("=" if name in done.unchanged else "->"), Cell(after)
+
+
+def _shown_versions(name: str, done: Pins, tongue: Language) -> tuple[str, str]:
+    """The version now and the proposed one; of one that nothing pins, which range it is the newest release of."""
+
+    def shown(version: str, ranges: Mapping[str, str]) -> str:
+        if name not in ranges:
+            return version
+        limits = ranges[name]
+        text = phrase("newest of {range}", range=limits) if limits else phrase("the newest, not pinned")
+        return f"{version} ({text.render(tongue)})"
+
+    before = shown(done.before.get(name, show("unknown", tongue)), done.ranges_before)
+    return before, shown(done.proposed[name], done.ranges_proposed)
 
 
 def _record_rows(

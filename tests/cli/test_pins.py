@@ -98,8 +98,27 @@ def test_a_record_that_drifts_ends_in_1(pins: Pins, now: Callable[[str], None], 
 def test_a_range_is_the_newest_release_that_it_allows(pins: Pins, now: Callable[[str], None], tmp_path: Path) -> None:
     now("<2")
     (tmp_path / "new.txt").write_text("vllm>=2,<3\n")
-    answer = pins(str(tmp_path / "new.txt"))
+    report = tmp_path / "new.md"
+    answer = pins(str(tmp_path / "new.txt"), "--markdown", str(report))
     assert (answer.json["from"], answer.json["to"]) == ({"vllm": "1.0"}, {"vllm": "2.1"})
+    assert answer.json["ranges"] == {"from": {"vllm": "<2"}, "to": {"vllm": "<3,>=2"}}
+    assert "vllm  1.0 (newest of <2)  ->  2.1 (newest of <3,>=2)" in pins(str(tmp_path / "new.txt"), json=False).out
+    assert "| vllm | 1.0 (newest of <2) | 2.1 (newest of <3,>=2) |" in report.read_text()
+    assert pins("--to", "vllm==2.1").json["ranges"]["to"] == {}
+
+
+def test_the_files_that_a_file_names_are_proposed_too(pins: Pins, now: Callable[[str], None], tmp_path: Path) -> None:
+    now("1.0")
+    (tmp_path / "base.txt").write_text("vllm==3.0\n")
+    (tmp_path / "new.txt").write_text("-r base.txt\nrequests\n")
+    answer = pins(str(tmp_path / "new.txt"))
+    assert (answer.code, answer.json["to"]["vllm"]) == (1, "3.0")
+    (tmp_path / "new.txt").write_text("-r base.txt\nvllm==2.1\n")
+    answer = pins(str(tmp_path / "new.txt"))
+    assert (answer.code, answer.json["error"]["title"]) == (
+        2,
+        f"vllm is ==3.0 at {tmp_path}/base.txt:1, and ==2.1 at {tmp_path}/new.txt:2",
+    )
 
 
 def test_without_pins_the_forks_own_files_tell(pins: Pins, tree: Path) -> None:
