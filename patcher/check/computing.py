@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -15,7 +15,7 @@ from patcher.check.entries import open_project
 from patcher.check.history import History, with_since
 from patcher.check.pair import check_pair
 from patcher.check.repairs import repair
-from patcher.check.result import Accepted, Check, CheckRequest, Repaired, Unreadable
+from patcher.check.result import Accepted, Check, CheckRequest, Repaired, Unreadable, unread_records
 from patcher.check.scripts import uses_of_scripts
 from patcher.check.targets import Against, AsInstalled, Located, as_installed, locate, target_of
 from patcher.errors import ReleaseError, UsageError
@@ -80,7 +80,7 @@ def compute(session: Session, request: CheckRequest) -> tuple[Check, bool]:
         *copies,
         *trees,
         *(_unmatched(one) for one in unused),
-        *_about_records(repaired),
+        *_about_records(repaired, unread_records(repaired.plan, unreadable)),
     )
     drafted = None
     if request.drafts is not None:
@@ -211,11 +211,15 @@ def _about_project(around: Enclosing) -> Phrase:
     return phrase(text, places=shown(around))
 
 
-def _about_records(repaired: Repaired) -> list[Phrase]:
-    """Notes about records that cannot be applied, and about records that would bring in a finding."""
+def _about_records(repaired: Repaired, unread: Collection[str]) -> list[Phrase]:
+    """Notes about records that cannot be applied, and about records that would bring in a finding.
+
+    Of `unread`, records of a file that is no Python, the report tells with that file.
+    """
     failed = [
         phrase("the record {id} cannot be applied here: {why}", id=outcome.id, why=outcome.detail)
         for outcome in repaired.plan.failed
+        if outcome.id not in unread
     ]
     new = "the record {id} would bring in a finding: {file}:{line}, {symbol}"
     return failed + [

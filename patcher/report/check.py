@@ -197,9 +197,7 @@ def _rest(done: Check, everything: bool, tongue: Language, columns: int) -> Iter
     elif guarded or done.report.unresolved:
         text = "{guarded} guarded and {unresolved} not decidable: shown with --all"
         yield phrase(text, guarded=guarded, unresolved=len(done.report.unresolved)).render(tongue)
-    for unreadable in done.unreadable:
-        place = f"{unreadable.file}:{unreadable.line}"
-        yield style(phrase("{place}: not read: {why}", place=place, why=unreadable.why).render(tongue), fg="red")
+    yield from unread_lines(done, tongue)
     if done.in_baseline:
         yield phrase("{count} more that the baseline shows already", count=len(done.in_baseline)).render(tongue)
     for accepted in done.accepted:
@@ -217,6 +215,18 @@ def _rest(done: Check, everything: bool, tongue: Language, columns: int) -> Iter
     yield phrase(text, **counts).render(tongue)
 
 
+def unread_lines(done: Check, tongue: Language) -> Iterator[str]:
+    """The files that are no Python, and what that means for what the report counts."""
+    for one in done.unreadable:
+        place = f"{one.file}:{one.line}"
+        yield style(phrase("{place}: not read: {why}", place=place, why=one.why).render(tongue), fg="red")
+    if done.unread_records:
+        text = "what breaks there is not counted, and {count} {count:record|records} cannot be applied there"
+        yield phrase(text, count=len(done.unread_records)).render(tongue)
+    elif done.unreadable:
+        yield show("what breaks there is not counted", tongue)
+
+
 def _steps(done: Check) -> Iterator[Phrase]:
     """What to do about the findings, where the records or drafts of records can do something."""
     known = done.session.versions
@@ -225,6 +235,12 @@ def _steps(done: Check) -> Iterator[Phrase]:
     drafted = (*done.drafted.files.written, *done.drafted.files.unchanged) if done.drafted is not None else ()
     # All or none: with one of these asked for, apply would write nothing.
     without = [part for outcome in done.repaired.plan.failed for part in ("--skip", outcome.id)]
+    if done.unreadable:
+        places = ", ".join(f"{one.file}:{one.line}" for one in done.unreadable)
+        yield phrase("First mend {places}, and check again.", places=places)
+    # To skip the records of such a file would leave it without them for good.
+    if done.unread_records:
+        return
     command = None
     if drafted:
         patches = ("--diff", "--patches", str(Path(drafted[0]).parent))

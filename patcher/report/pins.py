@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from patcher import __version__
 from patcher.check.pinning import check_request
 from patcher.i18n import Language, language, phrase, show
-from patcher.report.check import check_json, finding_json, page_json, page_lines
+from patcher.report.check import check_json, finding_json, page_json, page_lines, unread_lines
 from patcher.report.check_page import check_page
 from patcher.report.outcomes import as_json
 from patcher.terminal.document import Json, Lines, Part, Table
@@ -53,6 +53,7 @@ def pins_report(
         *[""] * bool(rows),
         *_drafted_lines(done, tongue),
         *_newest_verl(done, tongue),
+        *(unread_lines(done.check, tongue) if done.check is not None else ()),
         _sentence(done, tongue),
         *_import_lines(imports, tongue),
     )
@@ -81,6 +82,9 @@ def pins_markdown(done: Pins, imports: Imports | None, *, date: str) -> str:
         *_markdown_table([head, *versions]),
     ]
     parts += ["", *_newest_verl(done, tongue), "", f"**{_sentence(done, tongue)}**", ""]
+    if done.check is not None and done.check.unreadable:
+        unread = [f"- `{one.file}:{one.line}` – {show(one.why, tongue)}" for one in done.check.unreadable]
+        parts += [f"## {show('Not read: what breaks there is not counted', tongue)}", "", *unread, ""]
     groups = {"now needed": done.needed, "no longer needed": done.unneeded, "drifted": done.drifted}
     for label, outcomes in groups.items():
         about = [_about_record(label, one, tongue) for one in outcomes]
@@ -260,12 +264,21 @@ def _newest_verl(done: Pins, tongue: Language) -> list[str]:
 def _sentence(done: Pins, tongue: Language) -> str:
     if done.check is None:
         return show("no version changes", tongue)
-    text = phrase(
+    text = (
         "{needed} {needed:record|records} now needed, {unneeded} no longer needed, {drifted} drifted; "
-        "{breaks} {breaks:break|breaks} left after apply",
+        "{breaks} {breaks:break|breaks} left after apply"
+    )
+    if done.check.unreadable:
+        text = (
+            "{needed} {needed:record|records} now needed, {unneeded} no longer needed, {drifted} drifted; "
+            "{breaks} {breaks:break|breaks} left after apply, {unread} {unread:file|files} not read"
+        )
+    sentence = phrase(
+        text,
+        unread=len(done.check.unreadable),
         needed=len(done.needed),
         unneeded=len(done.unneeded),
         drifted=len(done.drifted),
         breaks=len(done.breaks),
     )
-    return text.render(tongue)
+    return sentence.render(tongue)

@@ -165,6 +165,22 @@ def test_a_file_that_is_no_python_is_told_and_the_rest_checked(check: Uky, uky: 
     assert [(one["file"], one["line"]) for one in answer.json["unreadable"]] == [("verl/broken.py", 3)]
     text = check(json=False).out
     assert text.count("verl/broken.py:3: not read") == 1
+    assert (
+        text.splitlines()[-1] == "Found: nothing. After apply: nothing. First mend verl/broken.py:3, and check again."
+    )
+
+
+def test_records_of_a_file_that_is_no_python_are_not_to_be_skipped(check: Uky, tree: Path) -> None:
+    (tree / "verl/other.py").write_text("from vllm.utils import Parser\n")
+    server = tree / "verl/server.py"
+    server.write_text(server.read_text() + "def broken(:\n")
+    answer = check()
+    assert [one["file"] for one in answer.json["findings"]] == ["verl/other.py"]
+    assert answer.json["notes"] == []
+    text = check(json=False).out
+    assert "what breaks there is not counted, and 2 records cannot be applied there" in text
+    assert "First mend verl/server.py:16, and check again." in text
+    assert "--skip" not in text
 
 
 @pytest.mark.parametrize("asked", ["vllm>=2", "==2", "vllm==two", "vllm==", "vllm=/no/such/folder"])

@@ -140,6 +140,17 @@ def test_one_screen(pins: Pins, now: Callable[[str], None]) -> None:
     assert text.splitlines()[-1].endswith("1 break left after apply")
 
 
+def test_a_file_that_is_no_python_is_told(pins: Pins, now: Callable[[str], None], tree: Path, tmp_path: Path) -> None:
+    now("1.0")
+    (tree / "verl/broken.py").write_text("import vllm\ndef f(:\n")
+    report = tmp_path / "new.md"
+    answer = pins("--to", "vllm==2.1", "--markdown", str(report), json=False)
+    assert answer.code == 1
+    assert "verl/broken.py:2: not read: " in answer.out
+    assert answer.out.splitlines()[-2].endswith("0 breaks left after apply, 1 file not read")
+    assert "- `verl/broken.py:2` – " in report.read_text()
+
+
 @pytest.mark.parametrize("text", [None, "vllm==\n", "requests==1\n"])
 def test_a_file_that_is_missing_broken_or_says_nothing(pins: Pins, tmp_path: Path, text: str | None) -> None:
     file = tmp_path / "new.txt"
