@@ -15,10 +15,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from patcher.i18n import Language, Phrase, Phrases, language, phrase, show
+from patcher.packages.agent.folders import distribution_of
 from patcher.report.commands import command_line
 from patcher.terminal.document import Json, Lines, Part
 from patcher.terminal.layout import NARROW, width, wrapped
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from patcher.analysis.findings import Finding, Report, Severity
     from patcher.check.drafts.drafting import Drafted
     from patcher.check.result import Check
+    from patcher.session.session import Session
 
 By = Literal["file", "cause"]
 _COLUMNS = 100
@@ -242,16 +245,27 @@ def _steps(done: Check) -> Iterator[Phrase]:
     if done.unread_records:
         return
     command = None
+    session = _without_replaced(done)
     if drafted:
         patches = ("--diff", "--patches", str(Path(drafted[0]).parent))
-        command = command_line(done.session, "apply", *patches, *without)
+        command = command_line(session, "apply", *patches, *without)
     elif len(done.after.of("break")) < len(done.report.of("break")):
-        command = command_line(done.session, "apply", *without)
+        command = command_line(session, "apply", *without)
     if command is not None:
         next_ = "Next: {command}" if installed else "Once this is installed: {command}"
         yield phrase(next_, command=command)
     if left and done.drafted is None:
         yield phrase("Drafts of records for what is left: the same command with --draft drafts")
+
+
+def _without_replaced(done: Check) -> Session:
+    """The session without what was assumed of packages that were checked in another version.
+
+    `--assume vllm==0.19.0` does not hold any more once the release that was checked against is installed.
+    """
+    against = {distribution_of(module): version for module, version in done.report.against.items()}
+    session = done.session
+    return replace(session, assume={n: v for n, v in session.assume.items() if against.get(n, v) == v})
 
 
 def _about_drafts(drafted: Drafted, tongue: Language) -> Iterator[str]:

@@ -72,6 +72,17 @@ def test_the_apply_that_it_names_goes_through(check: Uky, uky: Uky, tree: Path) 
     assert check().json["findings"] == []
 
 
+def test_what_is_assumed_of_the_release_in_question_is_not_in_the_next_command(
+    uky: Uky, trainer: None, vllm: Path
+) -> None:
+    asked = ("check", "--against", f"vllm={vllm}", "--no-since")
+    last = uky(*asked, "--assume", "torch==2.9.0", vllm="1.0", json=False).out.splitlines()[-1]
+    assert "Once this is installed: uky-patch apply " in last
+    assert "--assume torch==2.9.0" in last
+    assert "vllm" not in last.partition("installed: ")[2]
+    assert "--assume vllm==2.1" in uky(*asked, json=False).out.splitlines()[-1]
+
+
 def test_once_applied_nothing_is_left(check: Uky, uky: Uky) -> None:
     assert uky("apply").code == 0
     answer = check()
