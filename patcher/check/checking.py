@@ -12,7 +12,7 @@ from patcher.terminal.progress import progress
 if TYPE_CHECKING:
     from patcher.session.session import Session
 
-_KEPT = ("report", "after", "repaired", "in_baseline", "accepted", "unreadable", "notes")
+_KEPT = ("report", "after", "repaired", "in_baseline", "accepted", "unreadable", "notes", "empty")
 """What of a Check the result cache keeps."""
 
 

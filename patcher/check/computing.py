@@ -73,7 +73,9 @@ def compute(session: Session, request: CheckRequest) -> tuple[Check, bool]:
     text = "{folder}: a verl tree of its own, not checked. To check it: --root {place}"
     trees = (phrase(text, folder=folder, place=session.tree.root / folder) for folder in around.trees)
     beyond = (_about_project(project_around),) if project_around is not None else ()
+    empty = None if verl or report.uses or project.has_code() else _about_empty(session.tree.root, project.top)
     notes = (
+        *((empty,) if empty is not None else () if report.uses else (_about_no_use(report),)),
         *report.notes,
         *misread,
         *beyond,
@@ -96,7 +98,7 @@ def compute(session: Session, request: CheckRequest) -> tuple[Check, bool]:
     # Uses are there to be judged on other releases, which nobody does with what is told or kept.
     before, after = replace(before, broken=()), replace(after, broken=())
     repaired = replace(repaired, repairs=replace(repaired.repairs, before=before, after=after))
-    done = Check(before, after, session, repaired, in_baseline, accepted, unreadable, notes, drafted)
+    done = Check(before, after, session, repaired, in_baseline, accepted, unreadable, notes, drafted, empty)
     return done, not unreachable
 
 
@@ -204,6 +206,18 @@ def _about_copy(root: Path, copy: str) -> Phrase:
     if "/" not in copy and (root / copy / "__init__.py").is_file():
         return phrase("{folder}: this copy is imported in place of the installed package, and not checked", folder=copy)
     return phrase("{folder}: a copy of another package, not checked", folder=copy)
+
+
+def _about_empty(root: Path, package: str) -> Phrase:
+    text = (
+        "nothing was checked: {folder} holds no Python file but __init__.py. "
+        "Complete the checkout, or name another --root"
+    )
+    return phrase(text, folder=root / package)
+
+
+def _about_no_use(report: Report) -> Phrase:
+    return phrase("the tree uses nothing of {names}", names=", ".join(report.against))
 
 
 def _about_project(around: Enclosing) -> Phrase:

@@ -88,7 +88,8 @@ class Pins:
 
     @property
     def clean(self) -> bool:
-        return not self.breaks and not self.drifted and not (self.check is not None and self.check.unreadable)
+        unknown = self.check is not None and bool(self.check.unreadable or self.check.empty)
+        return not self.breaks and not self.drifted and not unknown
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,6 +94,8 @@ class Check:
     unreadable: tuple[Unreadable, ...] = ()
     notes: tuple[Phrase | Phrases, ...] = ()
     drafted: Drafted | None = None
+    empty: Phrase | None = None
+    """Why nothing was checked: the tree holds no code, so that no finding means nothing. It is among the notes too."""
 
     @property
     def unread_records(self) -> tuple[str, ...]:
@@ -102,8 +104,8 @@ class Check:
 
     @property
     def clean(self) -> bool:
-        """Every file was read, and nothing is left but what is guarded or accepted."""
-        return not self.unreadable and not self.report.of("break", "optional", "inert")
+        """There is code, every file of it was read, and nothing is left but what is guarded or accepted."""
+        return self.empty is None and not self.unreadable and not self.report.of("break", "optional", "inert")
 
 
 def unread_records(plan: Plan, unreadable: Collection[Unreadable]) -> tuple[str, ...]:

@@ -219,7 +219,7 @@ def _rest(done: Check, everything: bool, tongue: Language, columns: int) -> Iter
 
 
 def unread_lines(done: Check, tongue: Language) -> Iterator[str]:
-    """The files that are no Python, and what that means for what the report counts."""
+    """The files that are no Python, and what that means for what is counted."""
     for one in done.unreadable:
         place = f"{one.file}:{one.line}"
         yield style(phrase("{place}: not read: {why}", place=place, why=one.why).render(tongue), fg="red")

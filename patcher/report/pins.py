@@ -53,7 +53,7 @@ def pins_report(
         *[""] * bool(rows),
         *_drafted_lines(done, tongue),
         *_newest_verl(done, tongue),
-        *(unread_lines(done.check, tongue) if done.check is not None else ()),
+        *_unread_lines(done, tongue),
         _sentence(done, tongue),
         *_import_lines(imports, tongue),
     )
@@ -259,6 +259,14 @@ def _newest_verl(done: Pins, tongue: Language) -> list[str]:
         left=len(done.newest_verl.after.of("break")),
     )
     return [text.render(tongue)]
+
+
+def _unread_lines(done: Pins, tongue: Language) -> Iterator[str]:
+    if done.check is None:
+        return
+    if done.check.empty is not None:
+        yield f"{show('note', tongue)}: {done.check.empty.render(tongue)}"
+    yield from unread_lines(done.check, tongue)
 
 
 def _sentence(done: Pins, tongue: Language) -> str:

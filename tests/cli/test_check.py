@@ -181,6 +181,29 @@ def test_a_file_that_is_no_python_is_told_and_the_rest_checked(check: Uky, uky: 
     )
 
 
+def test_a_tree_with_nothing_in_it_does_not_pass(check: Uky, tree: Path, tmp_path: Path) -> None:
+    for file in [*tree.rglob("*.py"), tree / "verl/version/version"]:
+        file.unlink()
+    (tree / "verl/__init__.py").touch()
+    report = tmp_path / "found.sarif"
+    answer = check("--sarif", str(report))
+    assert (answer.code, answer.json["uses"], answer.json["findings"]) == (1, 0, [])
+    assert "nothing was checked: " in answer.json["notes"][0]
+    assert json.loads(report.read_text())["runs"][0]["invocations"][0]["executionSuccessful"] is False
+    assert f"note: nothing was checked: {tree}/verl holds no Python file" in check(json=False).out
+
+
+@pytest.mark.parametrize("file", ["verl/version/version", "verl/utils.py", "recipe/own.py"])
+def test_a_fork_without_vllm_passes_and_is_told_so(check: Uky, tree: Path, file: str) -> None:
+    for path in [*tree.rglob("*.py"), tree / "verl/version/version"]:
+        path.unlink()
+    (tree / "verl/__init__.py").touch()
+    (tree / file).parent.mkdir(exist_ok=True)
+    (tree / file).write_text("1\n")
+    answer = check()
+    assert (answer.code, answer.json["notes"]) == (0, ["the tree uses nothing of vllm"])
+
+
 def test_records_of_a_file_that_is_no_python_are_not_to_be_skipped(check: Uky, tree: Path) -> None:
     (tree / "verl/other.py").write_text("from vllm.utils import Parser\n")
     server = tree / "verl/server.py"

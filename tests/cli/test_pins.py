@@ -151,6 +151,15 @@ def test_a_file_that_is_no_python_is_told(pins: Pins, now: Callable[[str], None]
     assert "- `verl/broken.py:2` – " in report.read_text()
 
 
+def test_a_tree_with_nothing_in_it_does_not_pass(pins: Pins, now: Callable[[str], None], tree: Path) -> None:
+    now("1.0")
+    for file in [*tree.rglob("*.py"), tree / "verl/version/version"]:
+        file.unlink()
+    (tree / "verl/__init__.py").touch()
+    answer = pins("--to", "vllm==2.1", json=False)
+    assert (answer.code, "note: nothing was checked: " in answer.out) == (1, True)
+
+
 @pytest.mark.parametrize("text", [None, "vllm==\n", "requests==1\n"])
 def test_a_file_that_is_missing_broken_or_says_nothing(pins: Pins, tmp_path: Path, text: str | None) -> None:
     file = tmp_path / "new.txt"
