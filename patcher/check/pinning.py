@@ -13,7 +13,7 @@ from patcher.check.repairs import planned
 from patcher.check.result import Check, CheckRequest
 from patcher.check.rules.members import ARGUMENTS_JUDGED, JUDGED_WHOLE
 from patcher.check.targets import Against, AsInstalled, NotInstalled, Released, parse_all
-from patcher.errors import ReleaseError, UsageError
+from patcher.errors import EnvironmentProbeError, ReleaseError, UsageError
 from patcher.i18n import phrase
 from patcher.packages.agent.folders import MODULES, OTHER_NAMES
 from patcher.packages.environment import ABSENT, NAMES
@@ -63,7 +63,7 @@ class Pins:
 
     @property
     def unchanged(self) -> tuple[str, ...]:
-        return tuple(name for name, version in self.proposed.items() if self.before.get(name, ABSENT) == version)
+        return tuple(name for name, version in self.proposed.items() if self.before.get(name) == version)
 
     @property
     def judged(self) -> Judged:
@@ -118,6 +118,8 @@ def compare(session: Session, request: PinsRequest) -> Pins:
     Raises UsageError for a file or a version that cannot be read, ReleaseError for a release that cannot be had.
     """
     file = request.file
+    if request.interpreter is not None:
+        _require_interpreter(request.interpreter)
     listed = _by_known_name(read_pins(file)) if file is not None else {}
     newest = {name: newest_release(name) for name in FOLLOWED} if request.newest else {}
     there = replace(session, python=request.interpreter) if request.interpreter is not None else session
@@ -138,7 +140,7 @@ def compare(session: Session, request: PinsRequest) -> Pins:
     specified = _specified(session, proposed)
     now = current(session, proposed, specified)
     ranges = _ranges({name: spec for name, spec in specified.items() if name in now}), ranges_proposed
-    changed = {name: version for name, version in proposed.items() if now.get(name, ABSENT) != version}
+    changed = {name: version for name, version in proposed.items() if now.get(name) != version}
     before = _plan(session, now)
     verl = _newest_verl(session, proposed) if request.newest else None
     # The same versions: nothing to compare, but records that cannot be applied are reported all the same.
@@ -162,6 +164,20 @@ def compare(session: Session, request: PinsRequest) -> Pins:
         verl,
         *ranges,
     )
+
+
+def _require_interpreter(python: Path) -> None:
+    """Raise UsageError for what --import-with cannot use."""
+    from patcher.packages.chosen_interpreter import find_interpreter
+
+    try:
+        find_interpreter(python)
+    except EnvironmentProbeError as error:
+        raise UsageError(
+            error.title,
+            cause=error.cause,
+            advice=phrase("Give --import-with an interpreter, a virtual environment or its bin folder."),
+        ) from error
 
 
 def _installed(there: Session) -> dict[str, str]:
@@ -230,7 +246,7 @@ def current(session: Session, names: Iterable[str], specified: Mapping[str, str]
         if name in specified:
             version = resolved(name, specified[name])
         else:
-            version = installed.version(name) if installed.known else None
+            version = (installed.version(name) or ABSENT) if installed.known else None
         if version is not None:
             found[name] = version
     return found

@@ -235,7 +235,10 @@ def _steps(done: Check) -> Iterator[Phrase]:
     known = done.session.versions
     installed = all(known.get(name) == version for name, version in done.report.against.items())
     left = [one for one in done.after.of("break") if one.is_in_tree]
-    drafted = (*done.drafted.files.written, *done.drafted.files.unchanged) if done.drafted is not None else ()
+    # Of a file that is there and differs, the drafts hold what it says; one that is no record would end apply.
+    files, drafts = (done.drafted.files, done.drafted.drafts) if done.drafted is not None else (None, ())
+    drafted = (*files.written, *files.unchanged, *files.differing) if files is not None else ()
+    drafted = drafted if len(drafts) == len(drafted) else ()
     # All or none: with one of these asked for, apply would write nothing.
     without = [part for outcome in done.repaired.plan.failed for part in ("--skip", outcome.id)]
     if done.unreadable:
@@ -270,7 +273,7 @@ def _without_replaced(done: Check) -> Session:
 
 def _about_drafts(drafted: Drafted, tongue: Language) -> Iterator[str]:
     files = drafted.files
-    if not drafted.drafts:
+    if not drafted.drafts and not files.differing:
         yield show("No record could be drafted.", tongue)
     for path in (*files.written, *files.unchanged):
         yield phrase("drafted: {path}; review it and move it to the fork's records", path=path).render(tongue)

@@ -320,6 +320,41 @@ def test_a_full_disk_does_not_take_what_was_found(
     assert "html" not in answer.json
 
 
+def test_a_draft_that_was_edited_counts_as_it_was_edited(check: Uky, tree: Path, records: Path, tmp_path: Path) -> None:
+    (records / "utils-moved.toml").unlink()
+    (tree / "verl/other.py").write_text("from vllm.utils import Parser\n")
+    folder = tmp_path / "drafts"
+    assert check("--draft", str(folder)).json["after_drafts"] == []
+    (file,) = folder.iterdir()
+    edits = file.read_text()
+    file.write_text(edits.replace("verl/server.py", "verl/third.py"))
+    answer = check("--draft", str(folder)).json
+    assert [one["file"] for one in answer["after_drafts"]] == ["verl/server.py"]
+    assert [one["file"] for (draft,) in (answer["drafts"],) for one in draft["repairs"]] == ["verl/other.py"]
+    text = check("--draft", str(folder), json=False).out
+    assert f"{file} is there already and differs from the draft: left as it is" in text
+    assert "With the drafts too: 1 break." in text
+    assert f"uky-patch apply --diff --patches {folder} " in text
+    file.write_text("mine\n")
+    assert len(check("--draft", str(folder)).json["after_drafts"]) == 2
+    text = check("--draft", str(folder), json=False).out
+    assert "No record could be drafted" not in text
+    assert f"--patches {folder}" not in text
+
+
+def test_two_releases_or_a_release_and_a_tree_are_a_mistake(uky: Uky, capsys: pytest.CaptureFixture[str]) -> None:
+    answer = uky("check", "--verl", "0.7.0")
+    assert (answer.code, "--root" in answer.json["error"]["title"]) == (2, True)
+    for asked in (("--verl", "0.7.0", "--verl", "0.7.1"), ("--matrix", "--verl", "0.7.0", "--verl", "0.7.1")):
+        assert run(["check", *asked]) == 2
+        assert "--verl is given twice: 0.7.0, 0.7.1" in capsys.readouterr().err
+
+
+def test_a_range_of_verl_is_for_the_matrix(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["check", "--verl", ">=0.6", "--against", "vllm==0.20.2"]) == 2
+    assert "with --matrix it may be a range" in capsys.readouterr().err
+
+
 def test_a_folder_for_drafts_that_is_a_file_is_a_mistake_of_usage(check: Uky, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine\n")
     for place in ("notes.txt", "notes.txt/drafts"):

@@ -328,3 +328,15 @@ def test_another_version_than_the_proposed_one_is_refused(
     answer = pins("--import-with", str(interpreter), "--to", "vllm==3.0")
     assert answer.code == 2
     assert answer.json["error"]["title"] == f"vllm 3.0 is proposed, and {interpreter} has 2.1"
+
+
+def test_an_interpreter_that_cannot_be_used_is_a_mistake_of_usage(pins: Pins, tmp_path: Path) -> None:
+    answer = pins("--import-with", str(tmp_path / "none"))
+    assert (answer.code, "--import-with" in answer.json["error"]["advice"]) == (2, True)
+
+
+def test_what_is_unknown_now_changes_where_none_is_proposed(pins: Pins) -> None:
+    answer = pins("--to", "vllm==none")
+    assert (answer.code, answer.json["from"], answer.json["unchanged"]) == (1, {}, [])
+    assert {one["symbol"] for one in answer.json["breaks"]} == {"vllm.utils.Parser", "vllm.utils.get_uri"}
+    assert "vllm  unknown  ->  none" in pins("--to", "vllm==none", json=False).out

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from patcher.check.drafts.inputs import Draft
 from patcher.errors import TreeError, UsageError, message_of
 from patcher.i18n import phrase
+from patcher.records.model import Record
+from patcher.records.parse import parse
 from patcher.worktree import files
 
 
@@ -56,6 +58,28 @@ def write_drafts(drafts: Iterable[Draft], folder: Path) -> Written:
             advice=phrase("Give --draft a folder that can be written to."),
         )
     return Written(tuple(written), tuple(unchanged), tuple(differing), failed)
+
+
+def as_written(drafts: Iterable[Draft], result: Written) -> tuple[Draft, ...]:
+    """The drafts as they stand in their files: one that was edited there is what apply would take, and counts.
+
+    One whose file is no record any more is left out.
+    """
+    found = []
+    edited = {path.stem: path for path in result.differing}
+    for draft in drafts:
+        record = _read(edited[draft.id]) if draft.id in edited else draft.record
+        if record is not None:
+            found.append(replace(draft, text=record.source, record=record) if draft.id in edited else draft)
+    return tuple(found)
+
+
+def _read(path: Path) -> Record | None:
+    try:
+        found = parse(files.read_text(path, files.SETTINGS_BYTES, follow=True), path)
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, Record) else None
 
 
 def _holds(path: Path, content: bytes) -> bool:
