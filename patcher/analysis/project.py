@@ -194,14 +194,21 @@ class Project:
         """Paths, relative and sorted, of the files whose text has one of the words."""
         words = tuple(word.encode() for word in mentioning)
         if words not in self._mentioning:
-            if not self._listed:
-                self._listed += sorted([*_listed(self.root, self.top), *self.scope.files], key=_in_order)
             self._mentioning[words] = tuple(
                 file
-                for file in self._listed
+                for file in self._all_files()
                 if (content := self.content(file)) is not None and any(word in content for word in words)
             )
         yield from self._mentioning[words]
+
+    def has_code(self) -> bool:
+        """Whether there is any Python file but the package's own `__init__.py`."""
+        return any(file != f"{self.top}/__init__.py" for file in self._all_files())
+
+    def _all_files(self) -> list[str]:
+        if not self._listed:
+            self._listed += sorted([*_listed(self.root, self.top), *self.scope.files], key=_in_order)
+        return self._listed
 
     def content(self, file: str) -> bytes | None:
         if file in self.texts:

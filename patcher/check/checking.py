@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING
 
 from patcher.check.result import Check, CheckRequest
 from patcher.check.result_cache import ResultCache
+from patcher.errors import UsageError
+from patcher.i18n import phrase
+from patcher.packages.agent.folders import is_pep440
 from patcher.terminal.progress import progress
 
 if TYPE_CHECKING:
     from patcher.session.session import Session
 
-_KEPT = ("report", "after", "repaired", "in_baseline", "accepted", "unreadable", "notes")
+_KEPT = ("report", "after", "repaired", "in_baseline", "accepted", "unreadable", "notes", "empty")
 """What of a Check the result cache keeps."""
 
 
@@ -37,9 +40,14 @@ def check(session: Session, request: CheckRequest) -> Check:
 
 
 def session_on(session: Session, verl: str) -> Session:
-    """The session itself, or one on the tree of a released verl. Raises ReleaseError."""
+    """The session itself, or one on the tree of a released verl. Raises ReleaseError, or UsageError for a range."""
     if not verl:
         return session
+    if not is_pep440(verl):
+        raise UsageError(
+            phrase("--verl {verl!r} names no single release", verl=verl),
+            advice=phrase("Name one, as in --verl 0.7.1; with --matrix it may be a range: --verl '>=0.6'."),
+        )
     from patcher.packages.releases import wheel
 
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -15,7 +15,7 @@ from patcher.check.entries import open_project
 from patcher.check.history import History, with_since
 from patcher.check.pair import check_pair
 from patcher.check.repairs import repair
-from patcher.check.result import Accepted, Check, CheckRequest, Repaired, Unreadable
+from patcher.check.result import Accepted, Check, CheckRequest, Repaired, Unreadable, unread_records
 from patcher.check.scripts import uses_of_scripts
 from patcher.check.targets import Against, AsInstalled, Located, as_installed, locate, target_of
 from patcher.errors import ReleaseError, UsageError
@@ -38,6 +38,10 @@ def compute(session: Session, request: CheckRequest) -> tuple[Check, bool]:
         ReleaseError: a release cannot be fetched.
         UsageError: what to check against cannot be read, or is not installed.
     """
+    if request.drafts is not None:
+        from patcher.check.drafts.writing import require_folder
+
+        require_folder(request.drafts)
     located = tuple(locate(one, session) for one in request.against or as_installed(session))
     target = target_of(located, session)
     unreachable: list[str] = []
@@ -69,14 +73,16 @@ def compute(session: Session, request: CheckRequest) -> tuple[Check, bool]:
     text = "{folder}: a verl tree of its own, not checked. To check it: --root {place}"
     trees = (phrase(text, folder=folder, place=session.tree.root / folder) for folder in around.trees)
     beyond = (_about_project(project_around),) if project_around is not None else ()
+    empty = None if verl or report.uses or project.has_code() else _about_empty(session.tree.root, project.top)
     notes = (
+        *((empty,) if empty is not None else () if report.uses else (_about_no_use(report),)),
         *report.notes,
         *misread,
         *beyond,
         *copies,
         *trees,
         *(_unmatched(one) for one in unused),
-        *_about_records(repaired),
+        *_about_records(repaired, unread_records(repaired.plan, unreadable)),
     )
     drafted = None
     if request.drafts is not None:
@@ -92,7 +98,7 @@ def compute(session: Session, request: CheckRequest) -> tuple[Check, bool]:
     # Uses are there to be judged on other releases, which nobody does with what is told or kept.
     before, after = replace(before, broken=()), replace(after, broken=())
     repaired = replace(repaired, repairs=replace(repaired.repairs, before=before, after=after))
-    done = Check(before, after, session, repaired, in_baseline, accepted, unreadable, notes, drafted)
+    done = Check(before, after, session, repaired, in_baseline, accepted, unreadable, notes, drafted, empty)
     return done, not unreachable
 
 
@@ -202,16 +208,32 @@ def _about_copy(root: Path, copy: str) -> Phrase:
     return phrase("{folder}: a copy of another package, not checked", folder=copy)
 
 
+def _about_empty(root: Path, package: str) -> Phrase:
+    text = (
+        "nothing was checked: {folder} holds no Python file but __init__.py. "
+        "Complete the checkout, or name another --root"
+    )
+    return phrase(text, folder=root / package)
+
+
+def _about_no_use(report: Report) -> Phrase:
+    return phrase("the tree uses nothing of {names}", names=", ".join(report.against))
+
+
 def _about_project(around: Enclosing) -> Phrase:
     text = "the project around the tree is checked too, no record changes it: {places}"
     return phrase(text, places=shown(around))
 
 
-def _about_records(repaired: Repaired) -> list[Phrase]:
-    """Notes about records that cannot be applied, and about records that would bring in a finding."""
+def _about_records(repaired: Repaired, unread: Collection[str]) -> list[Phrase]:
+    """Notes about records that cannot be applied, and about records that would bring in a finding.
+
+    Of `unread`, records of a file that is no Python, the report tells with that file.
+    """
     failed = [
         phrase("the record {id} cannot be applied here: {why}", id=outcome.id, why=outcome.detail)
         for outcome in repaired.plan.failed
+        if outcome.id not in unread
     ]
     new = "the record {id} would bring in a finding: {file}:{line}, {symbol}"
     return failed + [

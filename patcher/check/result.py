@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -94,8 +94,21 @@ class Check:
     unreadable: tuple[Unreadable, ...] = ()
     notes: tuple[Phrase | Phrases, ...] = ()
     drafted: Drafted | None = None
+    empty: Phrase | None = None
+    """Why nothing was checked: the tree holds no code, so that no finding means nothing. It is among the notes too."""
+
+    @property
+    def unread_records(self) -> tuple[str, ...]:
+        """The ids of records that cannot be applied because a file of theirs is no Python."""
+        return unread_records(self.repaired.plan, self.unreadable)
 
     @property
     def clean(self) -> bool:
-        """Every file was read, and nothing is left but what is guarded or accepted."""
-        return not self.unreadable and not self.report.of("break", "optional", "inert")
+        """There is code, every file of it was read, and nothing is left but what is guarded or accepted."""
+        return self.empty is None and not self.unreadable and not self.report.of("break", "optional", "inert")
+
+
+def unread_records(plan: Plan, unreadable: Collection[Unreadable]) -> tuple[str, ...]:
+    """The ids of the plan's records that cannot be applied because one of these files is no Python."""
+    places = {one.file for one in unreadable}
+    return tuple(one.id for one in plan.failed if one.kind == "unparseable" and places & set(one.files))

@@ -62,11 +62,14 @@ class ResultCache:
         yield __version__, sys.version_info, stamps(Path(__file__).parents[1]), stamps(shipped("docs"), "matrix.md")
         yield request, session.config, sorted(session.assume.items()), digest(session.record_files)
         yield session.environment, session.tree.root, head(session.tree.root), session.tree.ledger()
+        asked = set()
         for one in (*(request.against or as_installed(session)), *request.baseline):
+            asked.add(one.known_as)
             located = locate(one, session)
             yield located, stamps(located.package) if located.package and not isinstance(one.source, Released) else []
         for name, item in session.environment.packages.items():
-            if item.location is not None and item.origin in _CHANGING and name != "verl":
+            # What is installed of a package in question is the baseline, edits made there by hand included.
+            if item.location is not None and name != "verl" and (item.origin in _CHANGING or name in asked):
                 yield name, stamps(item.location)
 
 

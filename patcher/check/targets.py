@@ -193,10 +193,12 @@ def as_installed(session: Session) -> tuple[Against, ...]:
     """What a tree is held against where nothing is named: vLLM, and what else is there or known to be missing.
 
     That is transformers where it is installed, and flash-attn where it is not: without it verl's imports of it break.
+    Where vLLM is assumed to be absent, transformers is what is left, installed or assumed.
     """
-    found = [Against("vllm", AsInstalled())]
     transformers = session.environment.packages.get("transformers")
-    if transformers is not None and transformers.location is not None:
+    without_vllm = session.assume.get("vllm") == ABSENT and transformers is not None
+    found = [] if without_vllm else [Against("vllm", AsInstalled())]
+    if transformers is not None and (without_vllm or transformers.location is not None):
         found.append(Against("transformers", AsInstalled()))
     known = surroundings(session)
     if "flash-attn" in known and known["flash-attn"] is None:

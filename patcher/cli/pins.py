@@ -63,11 +63,20 @@ def command(
     done = compare(session, request)
     imports = _imports(done, session, import_with)
     today = date.today().isoformat()
-    if page is not None and done.check is not None:
-        write_whole(page, pins_page(done, session, request, page, date=today))
-    if text is not None:
-        write_whole(text, pins_markdown(done, imports, date=today))
-    print_report(pins_report(done, imports, session, page=page if done.check is not None else None, markdown=text))
+    page_written = text_written = None
+    try:
+        if page is not None and done.check is not None:
+            write_whole(page, pins_page(done, session, request, page, date=today))
+            page_written = page
+        if text is not None:
+            write_whole(text, pins_markdown(done, imports, date=today))
+            text_written = text
+    finally:
+        # A full disk takes a file, and not what was found.
+        print_report(pins_report(done, imports, session, page=page_written, markdown=text_written))
+    drafted = done.check.drafted if done.check is not None else None
+    if drafted is not None and drafted.files.failed is not None:
+        raise drafted.files.failed
     clean = done.clean and not (imports is not None and imports.failed)
     return ExitCode.CLEAN if clean else ExitCode.FINDINGS
 

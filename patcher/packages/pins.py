@@ -2,6 +2,7 @@
 
 vllm>=0.12,<0.14; python_version >= "3.10"          {"vllm": "<0.14,>=0.12"}
 -e git+https://…/verl#egg=verl                      {"verl": "@"}, installed and not told in which version
+-r base.txt, -c limits.txt                          what these files ask for as well
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from patcher.errors import UsageError, message_of
-from patcher.i18n import Phrase, phrase
+from patcher.i18n import Phrase, Phrases, phrase
 from patcher.packages.agent.folders import normalise
 from patcher.worktree import files
 from patcher.worktree.python import UnreadableError, parse
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 _ADVICE = "Give requirements, a list by pip freeze or uv pip freeze, pyproject.toml, uv.lock or a [pins] table."
 _OPTION = re.compile(r"\s+--[a-z-]+(?:[=\s]\S+)?")
 _EDITABLE = re.compile(r"(?:-e|--editable)[ =]\S+#(?:\S*&)?egg=([A-Za-z0-9][\w.-]*)")
+_INCLUDED = re.compile(r"(?:-[rc]\s*=?\s*|--(?:requirement|constraint)(?:\s*=\s*|\s+))(\S.*)")
+"""`-r base.txt`, `-cbase.txt`, `--requirement=base.txt`."""
 _WHEEL = re.compile(r"/([A-Za-z0-9_.]+)-([^-/]+)(?:-[^/]+)?-[^-/]+-[^-/]+-[^-/]+\.whl")
 
 
@@ -34,24 +37,26 @@ UNTOLD = "@"
 def read_pins(file: Path) -> dict[str, str]:
     """Specifiers by normalised name; "" where any version will do, or `UNTOLD`.
 
-    Raises UsageError for a file that cannot be read.
+    Raises UsageError for a file that cannot be read, and for requirements that contradict each other.
     """
-    try:
-        text = files.read_stream(file, files.SOURCE_BYTES).decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(
-            phrase("{path}: cannot be read", path=file),
-            cause=message_of(error),
-            advice=_ADVICE,
-        ) from error
+    text = _text(file, file)
     if file.suffix in (".toml", ".lock"):
         return _of_toml(text, file)
     if file.suffix == ".py":
         return _of_setup(text)
-    return _gathered(_of_lines(text, file))
+    return _gathered(_agreeing(_of_lines(text, file, {file.resolve()})))
 
 
-def _of_lines(text: str, file: Path) -> Iterator[Requirement]:
+def _text(file: Path, place: object) -> str:
+    """What the file says. Raises UsageError, about the place that names it."""
+    try:
+        return files.read_stream(file, files.SOURCE_BYTES).decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise _broken(place, message_of(error)) from error
+
+
+def _of_lines(text: str, file: Path, seen: set[Path]) -> Iterator[tuple[Requirement, str]]:
+    """The requirements, each with its place, and those of the files that `-r` and `-c` name, each file once."""
     joined, start = "", 0
     for number, line in enumerate(text.splitlines(), start=1):
         start = start if joined else number
@@ -59,24 +64,78 @@ def _of_lines(text: str, file: Path) -> Iterator[Requirement]:
         if line.endswith("\\"):
             continue
         written, joined = re.sub(r"(^|\s)#.*", "", joined).strip(), ""
+        place = f"{file}:{start}"
         if editable := _EDITABLE.match(written):
-            yield _requirement(f"{editable[1]} @ {written.split()[-1]}", file, start)
+            yield _requirement(f"{editable[1]} @ {written.split()[-1]}", place), place
+        elif included := _INCLUDED.fullmatch(written):
+            yield from _of_included(included[1].strip("\"'"), file, place, seen)
         elif written and not written.startswith("-"):
-            yield _requirement(_OPTION.sub("", written), file, start)
+            yield _requirement(_OPTION.sub("", written), place), place
 
 
-def _requirement(written: str, file: Path, line: int = 0) -> Requirement:
+def _of_included(name: str, file: Path, place: str, seen: set[Path]) -> Iterator[tuple[Requirement, str]]:
+    if "://" in name:
+        raise UsageError(
+            phrase("{place}: {name} lies on the network, and is not fetched", place=place, name=name),
+            advice=phrase("Download that file, and name it there in its place."),
+        )
+    other = file.parent / name
+    if other.resolve() not in seen:
+        seen.add(other.resolve())
+        yield from _of_lines(_text(other, f"{place}: {name}"), other, seen)
+
+
+def _agreeing(listed: Iterable[tuple[Requirement, str]]) -> Iterator[Requirement]:
+    """The requirements. Raises UsageError where one pins a version that another one rules out."""
+    known: dict[str, list[tuple[str, str]]] = {}
+    for one, place in listed:
+        yield one
+        if not _applies(one) or (specifier := _specifier_of(one)) in ("", UNTOLD):
+            continue
+        earlier = known.setdefault(normalise(one.name), [])
+        for other, there in earlier:
+            if _contradict(specifier, other):
+                text = "{name} is {one} at {there}, and {other} at {place}"
+                raise UsageError(
+                    phrase(text, name=one.name, one=other, there=there, other=specifier, place=place),
+                    advice=phrase("No version is both: correct one of the lines."),
+                )
+        earlier.append((specifier, place))
+
+
+def _contradict(specifier: str, other: str) -> bool:
+    """Whether the version that one of them pins is none that the other allows. `==2.9` allows 2.9+cu130."""
+    from packaging.specifiers import SpecifierSet
+    from packaging.version import InvalidVersion
+
+    pairs = ((exact_version(specifier), other), (exact_version(other), specifier))
+    try:
+        allowed = [SpecifierSet(limits).contains(version, prereleases=True) for version, limits in pairs if version]
+    except InvalidVersion:  # `===2.9-ours` is compared as text.
+        return False
+    return bool(allowed) and not any(allowed)
+
+
+def exact_version(specifier: str) -> str | None:
+    """The one version that a specifier names; None for a range. `==0.9.*` names no single release."""
+    from packaging.specifiers import SpecifierSet
+
+    clauses = SpecifierSet(specifier)
+    exact = [one.version for one in clauses if one.operator in ("==", "===") and not one.version.endswith(".*")]
+    return exact[0] if exact else None
+
+
+def _requirement(written: str, place: object) -> Requirement:
     from packaging.requirements import InvalidRequirement, Requirement
 
     try:
         return Requirement(written)
     except InvalidRequirement as error:
-        place = f"{file}:{line}" if line else str(file)
         why = str(error).partition("\n")[0]
         raise _broken(place, phrase("{text!r} is no requirement: {why}", text=written, why=why)) from error
 
 
-def _broken(place: object, why: Phrase) -> UsageError:
+def _broken(place: object, why: Phrase | Phrases | str) -> UsageError:
     return UsageError(
         phrase("{path}: cannot be read", path=place),
         cause=why,
@@ -153,14 +212,20 @@ def _gathered(requirements: Iterable[Requirement]) -> dict[str, str]:
     """By name, with what several say of one put together; those for other machines left out."""
     found: dict[str, list[str]] = {}
     for one in requirements:
-        marker = one.marker
-        # `; sys_platform == "darwin"` is for another machine. A marker of an extra says nothing of the machine.
-        if marker is not None and "extra" not in str(marker) and not marker.evaluate():
-            continue
-        specifier = _of_wheel(one.url) if one.url else str(one.specifier)
-        found.setdefault(normalise(one.name), []).append(specifier)
+        if _applies(one):
+            found.setdefault(normalise(one.name), []).append(_specifier_of(one))
     known = {name: [part for part in dict.fromkeys(parts) if part != UNTOLD] for name, parts in found.items()}
     return {name: ",".join(filter(None, parts)) if parts else UNTOLD for name, parts in known.items()}
+
+
+def _applies(one: Requirement) -> bool:
+    """Whether it is for this machine: `; sys_platform == "darwin"` is for another one."""
+    # A marker of an extra says nothing of the machine.
+    return one.marker is None or "extra" in str(one.marker) or one.marker.evaluate()
+
+
+def _specifier_of(one: Requirement) -> str:
+    return _of_wheel(one.url) if one.url else str(one.specifier)
 
 
 def _of_wheel(url: str) -> str:

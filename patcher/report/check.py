@@ -15,10 +15,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from patcher.i18n import Language, Phrase, Phrases, language, phrase, show
+from patcher.packages.agent.folders import distribution_of
 from patcher.report.commands import command_line
 from patcher.terminal.document import Json, Lines, Part
 from patcher.terminal.layout import NARROW, width, wrapped
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from patcher.analysis.findings import Finding, Report, Severity
     from patcher.check.drafts.drafting import Drafted
     from patcher.check.result import Check
+    from patcher.session.session import Session
 
 By = Literal["file", "cause"]
 _COLUMNS = 100
@@ -197,9 +200,7 @@ def _rest(done: Check, everything: bool, tongue: Language, columns: int) -> Iter
     elif guarded or done.report.unresolved:
         text = "{guarded} guarded and {unresolved} not decidable: shown with --all"
         yield phrase(text, guarded=guarded, unresolved=len(done.report.unresolved)).render(tongue)
-    for unreadable in done.unreadable:
-        place = f"{unreadable.file}:{unreadable.line}"
-        yield style(phrase("{place}: not read: {why}", place=place, why=unreadable.why).render(tongue), fg="red")
+    yield from unread_lines(done, tongue)
     if done.in_baseline:
         yield phrase("{count} more that the baseline shows already", count=len(done.in_baseline)).render(tongue)
     for accepted in done.accepted:
@@ -217,20 +218,42 @@ def _rest(done: Check, everything: bool, tongue: Language, columns: int) -> Iter
     yield phrase(text, **counts).render(tongue)
 
 
+def unread_lines(done: Check, tongue: Language) -> Iterator[str]:
+    """The files that are no Python, and what that means for what is counted."""
+    for one in done.unreadable:
+        place = f"{one.file}:{one.line}"
+        yield style(phrase("{place}: not read: {why}", place=place, why=one.why).render(tongue), fg="red")
+    if done.unread_records:
+        text = "what breaks there is not counted, and {count} {count:record|records} cannot be applied there"
+        yield phrase(text, count=len(done.unread_records)).render(tongue)
+    elif done.unreadable:
+        yield show("what breaks there is not counted", tongue)
+
+
 def _steps(done: Check) -> Iterator[Phrase]:
     """What to do about the findings, where the records or drafts of records can do something."""
     known = done.session.versions
     installed = all(known.get(name) == version for name, version in done.report.against.items())
     left = [one for one in done.after.of("break") if one.is_in_tree]
-    drafted = (*done.drafted.files.written, *done.drafted.files.unchanged) if done.drafted is not None else ()
+    # Of a file that is there and differs, the drafts hold what it says; one that is no record would end apply.
+    files, drafts = (done.drafted.files, done.drafted.drafts) if done.drafted is not None else (None, ())
+    drafted = (*files.written, *files.unchanged, *files.differing) if files is not None else ()
+    drafted = drafted if len(drafts) == len(drafted) else ()
     # All or none: with one of these asked for, apply would write nothing.
     without = [part for outcome in done.repaired.plan.failed for part in ("--skip", outcome.id)]
+    if done.unreadable:
+        places = ", ".join(f"{one.file}:{one.line}" for one in done.unreadable)
+        yield phrase("First mend {places}, and check again.", places=places)
+    # To skip the records of such a file would leave it without them for good.
+    if done.unread_records:
+        return
     command = None
+    session = _without_replaced(done)
     if drafted:
         patches = ("--diff", "--patches", str(Path(drafted[0]).parent))
-        command = command_line(done.session, "apply", *patches, *without)
+        command = command_line(session, "apply", *patches, *without)
     elif len(done.after.of("break")) < len(done.report.of("break")):
-        command = command_line(done.session, "apply", *without)
+        command = command_line(session, "apply", *without)
     if command is not None:
         next_ = "Next: {command}" if installed else "Once this is installed: {command}"
         yield phrase(next_, command=command)
@@ -238,9 +261,19 @@ def _steps(done: Check) -> Iterator[Phrase]:
         yield phrase("Drafts of records for what is left: the same command with --draft drafts")
 
 
+def _without_replaced(done: Check) -> Session:
+    """The session without what was assumed of packages that were checked in another version.
+
+    `--assume vllm==0.19.0` does not hold any more once the release that was checked against is installed.
+    """
+    against = {distribution_of(module): version for module, version in done.report.against.items()}
+    session = done.session
+    return replace(session, assume={n: v for n, v in session.assume.items() if against.get(n, v) == v})
+
+
 def _about_drafts(drafted: Drafted, tongue: Language) -> Iterator[str]:
     files = drafted.files
-    if not drafted.drafts:
+    if not drafted.drafts and not files.differing:
         yield show("No record could be drafted.", tongue)
     for path in (*files.written, *files.unchanged):
         yield phrase("drafted: {path}; review it and move it to the fork's records", path=path).render(tongue)

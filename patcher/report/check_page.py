@@ -115,6 +115,9 @@ def _verdict(done: Check, undecided: Sequence[Mapping[str, Any]]) -> dict[str, A
         lines.append(phrase("Off by default, and made only when asked for by name: {ids}.", ids=ids))
     if done.drafted is not None and done.drafted.drafts:
         lines.append(phrase("Drafted for what no record repairs: {count} records.", count=len(done.drafted.drafts)))
+    if done.empty is not None:
+        kind = "break"
+        lines.append(done.empty)
     if done.unreadable:
         kind = "break" if kind == "clean" else kind
         lines.append(phrase("Not read, so nothing is known of them: {count} files.", count=len(done.unreadable)))

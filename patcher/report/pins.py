@@ -5,14 +5,14 @@ check.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from patcher import __version__
 from patcher.check.pinning import check_request
 from patcher.i18n import Language, language, phrase, show
-from patcher.report.check import check_json, finding_json, page_json, page_lines
+from patcher.report.check import check_json, finding_json, page_json, page_lines, unread_lines
 from patcher.report.check_page import check_page
 from patcher.report.outcomes import as_json
 from patcher.terminal.document import Json, Lines, Part, Table
@@ -53,6 +53,7 @@ def pins_report(
         *[""] * bool(rows),
         *_drafted_lines(done, tongue),
         *_newest_verl(done, tongue),
+        *_unread_lines(done, tongue),
         _sentence(done, tongue),
         *_import_lines(imports, tongue),
     )
@@ -74,13 +75,16 @@ def pins_markdown(done: Pins, imports: Imports | None, *, date: str) -> str:
 
     tongue = language()
     head = ("", show("now", tongue), show("proposed", tongue))
-    versions = [(name, done.before.get(name, show("unknown", tongue)), done.proposed[name]) for name in done.proposed]
+    versions = [(name, *_shown_versions(name, done, tongue)) for name in done.proposed]
     parts = [
         MARKDOWN,
         f"# {show('What other versions mean for this fork', tongue)}",
         *_markdown_table([head, *versions]),
     ]
     parts += ["", *_newest_verl(done, tongue), "", f"**{_sentence(done, tongue)}**", ""]
+    if done.check is not None and done.check.unreadable:
+        unread = [f"- `{one.file}:{one.line}` – {show(one.why, tongue)}" for one in done.check.unreadable]
+        parts += [f"## {show('Not read: what breaks there is not counted', tongue)}", "", *unread, ""]
     groups = {"now needed": done.needed, "no longer needed": done.unneeded, "drifted": done.drifted}
     for label, outcomes in groups.items():
         about = [_about_record(label, one, tongue) for one in outcomes]
@@ -117,6 +121,7 @@ def pins_json(done: Pins, session: Session) -> dict[str, Any]:
         "root": str(session.tree.root),
         "from": dict(done.before),
         "to": dict(done.proposed),
+        "ranges": {"from": dict(done.ranges_before), "to": dict(done.ranges_proposed)},
         "needed": [one.id for one in done.needed],
         "unneeded": [one.id for one in done.unneeded],
         "drifted": [as_json(one) for one in done.drifted],
@@ -166,8 +171,22 @@ def _about_packages(done: Pins, tongue: Language) -> Iterator[str]:
 
 
 def _version_row(name: str, done: Pins, tongue: Language) -> tuple[Cell, ...]:
-    before, after = done.before.get(name, show("unknown", tongue)), done.proposed[name]
-    return (Cell(name), Cell(before), Cell("=" if before == after else "->"), Cell(after))
+    before, after = _shown_versions(name, done, tongue)
+    return Cell(name), Cell(before), Cell("=" if name in done.unchanged else "->"), Cell(after)
+
+
+def _shown_versions(name: str, done: Pins, tongue: Language) -> tuple[str, str]:
+    """The version now and the proposed one; of one that nothing pins, which range it is the newest release of."""
+
+    def shown(version: str, ranges: Mapping[str, str]) -> str:
+        if name not in ranges:
+            return version
+        limits = ranges[name]
+        text = phrase("newest of {range}", range=limits) if limits else phrase("the newest, not pinned")
+        return f"{version} ({text.render(tongue)})"
+
+    before = shown(done.before.get(name, show("unknown", tongue)), done.ranges_before)
+    return before, shown(done.proposed[name], done.ranges_proposed)
 
 
 def _record_rows(
@@ -242,15 +261,32 @@ def _newest_verl(done: Pins, tongue: Language) -> list[str]:
     return [text.render(tongue)]
 
 
+def _unread_lines(done: Pins, tongue: Language) -> Iterator[str]:
+    if done.check is None:
+        return
+    if done.check.empty is not None:
+        yield f"{show('note', tongue)}: {done.check.empty.render(tongue)}"
+    yield from unread_lines(done.check, tongue)
+
+
 def _sentence(done: Pins, tongue: Language) -> str:
     if done.check is None:
         return show("no version changes", tongue)
-    text = phrase(
+    text = (
         "{needed} {needed:record|records} now needed, {unneeded} no longer needed, {drifted} drifted; "
-        "{breaks} {breaks:break|breaks} left after apply",
+        "{breaks} {breaks:break|breaks} left after apply"
+    )
+    if done.check.unreadable:
+        text = (
+            "{needed} {needed:record|records} now needed, {unneeded} no longer needed, {drifted} drifted; "
+            "{breaks} {breaks:break|breaks} left after apply, {unread} {unread:file|files} not read"
+        )
+    sentence = phrase(
+        text,
+        unread=len(done.check.unreadable),
         needed=len(done.needed),
         unneeded=len(done.unneeded),
         drifted=len(done.drifted),
         breaks=len(done.breaks),
     )
-    return text.render(tongue)
+    return sentence.render(tongue)

@@ -52,7 +52,9 @@ def sarif(done: Check) -> dict[str, Any]:
         "tool": {"driver": driver},
         "originalUriBaseIds": {"%SRCROOT%": {"uri": done.session.tree.root.as_uri() + "/"}},
         "columnKind": "unicodeCodePoints",
-        "invocations": [{"executionSuccessful": not unread, "toolExecutionNotifications": unread}],
+        "invocations": [
+            {"executionSuccessful": not unread and done.empty is None, "toolExecutionNotifications": unread}
+        ],
         "properties": {"verl": done.report.verl, "against": dict(done.report.against)},
         "results": results,
     }

@@ -277,7 +277,7 @@ class Session:
     @cached_property
     def tree_has(self) -> TreeLookup:
         """Whether the tree's own package has a dotted name; None of a tree that lies elsewhere, on a node."""
-        folder = self.tree.root / "verl"
+        folder = self.tree.root / self.tree.package
         found: list[Symbols] = []
 
         def ask(name: str) -> bool | None:

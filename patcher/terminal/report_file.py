@@ -40,9 +40,20 @@ def markdown_file(file: Path | None) -> Path | None:
     return _own_file(file, "--markdown", lambda text: text.startswith(MARKDOWN.encode()))
 
 
+def sarif_file(file: Path | None) -> Path | None:
+    """Where findings in SARIF go, likewise. Raises UsageError."""
+    return _own_file(file, "--sarif", lambda text: b'"$schema"' in text[:20] and b'"name": "uky-patch"' in text)
+
+
 def _own_file(file: Path | None, option: str, is_own: Callable[[bytes], bool]) -> Path | None:
     if file is None:
         return None
+    # `--html -` means standard output elsewhere, and the result is told there already.
+    if str(file) == "-":
+        raise UsageError(
+            phrase("{option} needs the name of a file, and - is none", option=option),
+            advice=phrase("The result itself goes to standard output: --format json prints it for programs."),
+        )
     folder = file.parent.resolve()
     if not folder.is_dir():
         raise UsageError(

@@ -45,6 +45,23 @@ def test_what_is_gone_is_found_with_the_record_that_repairs_it(check: Uky) -> No
     assert answer.err == ""
 
 
+def test_a_fork_whose_package_has_another_name_is_told_the_record(check: Uky, tree: Path, tmp_path: Path) -> None:
+    (tree / "verl").rename(tree / "myverl")
+    (tree / "uky-patch.toml").write_text('package = "myverl"\n')
+    for file in (tree / "myverl").rglob("*.py"):
+        file.write_text(
+            file.read_text().replace("import verl.", "import myverl.").replace("from verl ", "from myverl ")
+        )
+    (tree / "myverl/trainer/config").mkdir()
+    (tree / "myverl/trainer/config/ppo_trainer.yaml").write_text("actor_rollout_ref:\n  lr: 1\n")
+    (tree / "run.sh").write_text("python3 -m myverl.trainer.other actor_rollout_ref.lr=2\n")
+    answer = check("--draft", str(tmp_path / "drafts"), "--scripts", "run.sh")
+    found = {one["symbol"]: (one["file"], one["repaired_by"]) for one in answer.json["findings"]}
+    assert found.pop("vllm.utils.Parser") == ("myverl/server.py", "utils-moved")
+    assert found == {"myverl.trainer.other": ("run.sh", None)}
+    assert (answer.json["drafts"], [one["file"] for one in answer.json["after"]]) == ([], ["run.sh"])
+
+
 def test_the_apply_that_it_names_goes_through(check: Uky, uky: Uky, tree: Path) -> None:
     server = tree / "verl/server.py"
     server.write_text(server.read_text().replace("disable_log=args.disable_log", "log=args.log"))
@@ -53,6 +70,17 @@ def test_the_apply_that_it_names_goes_through(check: Uky, uky: Uky, tree: Path) 
     assert uky("apply").code == 3
     assert uky("apply", "--skip", "log-flag").code == 0
     assert check().json["findings"] == []
+
+
+def test_what_is_assumed_of_the_release_in_question_is_not_in_the_next_command(
+    uky: Uky, trainer: None, vllm: Path
+) -> None:
+    asked = ("check", "--against", f"vllm={vllm}", "--no-since")
+    last = uky(*asked, "--assume", "torch==2.9.0", vllm="1.0", json=False).out.splitlines()[-1]
+    assert "Once this is installed: uky-patch apply " in last
+    assert "--assume torch==2.9.0" in last
+    assert "vllm" not in last.partition("installed: ")[2]
+    assert "--assume vllm==2.1" in uky(*asked, json=False).out.splitlines()[-1]
 
 
 def test_once_applied_nothing_is_left(check: Uky, uky: Uky) -> None:
@@ -148,6 +176,45 @@ def test_a_file_that_is_no_python_is_told_and_the_rest_checked(check: Uky, uky: 
     assert [(one["file"], one["line"]) for one in answer.json["unreadable"]] == [("verl/broken.py", 3)]
     text = check(json=False).out
     assert text.count("verl/broken.py:3: not read") == 1
+    assert (
+        text.splitlines()[-1] == "Found: nothing. After apply: nothing. First mend verl/broken.py:3, and check again."
+    )
+
+
+def test_a_tree_with_nothing_in_it_does_not_pass(check: Uky, tree: Path, tmp_path: Path) -> None:
+    for file in [*tree.rglob("*.py"), tree / "verl/version/version"]:
+        file.unlink()
+    (tree / "verl/__init__.py").touch()
+    report = tmp_path / "found.sarif"
+    answer = check("--sarif", str(report))
+    assert (answer.code, answer.json["uses"], answer.json["findings"]) == (1, 0, [])
+    assert "nothing was checked: " in answer.json["notes"][0]
+    assert json.loads(report.read_text())["runs"][0]["invocations"][0]["executionSuccessful"] is False
+    assert f"note: nothing was checked: {tree}/verl holds no Python file" in check(json=False).out
+
+
+@pytest.mark.parametrize("file", ["verl/version/version", "verl/utils.py", "recipe/own.py"])
+def test_a_fork_without_vllm_passes_and_is_told_so(check: Uky, tree: Path, file: str) -> None:
+    for path in [*tree.rglob("*.py"), tree / "verl/version/version"]:
+        path.unlink()
+    (tree / "verl/__init__.py").touch()
+    (tree / file).parent.mkdir(exist_ok=True)
+    (tree / file).write_text("1\n")
+    answer = check()
+    assert (answer.code, answer.json["notes"]) == (0, ["the tree uses nothing of vllm"])
+
+
+def test_records_of_a_file_that_is_no_python_are_not_to_be_skipped(check: Uky, tree: Path) -> None:
+    (tree / "verl/other.py").write_text("from vllm.utils import Parser\n")
+    server = tree / "verl/server.py"
+    server.write_text(server.read_text() + "def broken(:\n")
+    answer = check()
+    assert [one["file"] for one in answer.json["findings"]] == ["verl/other.py"]
+    assert answer.json["notes"] == []
+    text = check(json=False).out
+    assert "what breaks there is not counted, and 2 records cannot be applied there" in text
+    assert "First mend verl/server.py:16, and check again." in text
+    assert "--skip" not in text
 
 
 @pytest.mark.parametrize("asked", ["vllm>=2", "==2", "vllm==two", "vllm==", "vllm=/no/such/folder"])
@@ -215,9 +282,84 @@ def test_sarif_is_as_code_hosts_read_it(check: Uky, tree: Path, tmp_path: Path) 
     assert moved["locations"] != finding["locations"]
 
 
-def test_sarif_that_cannot_be_written_is_one_clear_error(check: Uky, tmp_path: Path) -> None:
-    answer = check("--sarif", str(tmp_path / "no/such/folder.sarif"))
-    assert (answer.code, answer.json.keys()) == (5, {"error"})
+def test_sarif_replaces_only_a_file_of_its_own(
+    check: Uky, tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, link = tmp_path / "found.sarif", tmp_path / "link.sarif"
+    link.symlink_to(file)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "notes.txt").write_text("mine\n")
+    before = (tree / "verl/server.py").read_text()
+    for place in (tree / "verl/server.py", "notes.txt", link, "no/such/folder.sarif", "-"):
+        answer = check("--sarif", str(place))
+        assert (answer.code, answer.json.keys()) == (2, {"error"})
+    assert (tree / "verl/server.py").read_text() == before
+    assert (tmp_path / "notes.txt").read_text() == "mine\n"
+    assert link.is_symlink()
+    assert not (tmp_path / "-").exists()
+    assert check("--sarif", str(file)).code == 1
+    file.write_text(file.read_text() + "\n")
+    assert check("--sarif", str(file)).code == 1
+    assert not file.read_text().endswith("\n\n")
+
+
+@pytest.mark.parametrize("option", ["--sarif", "--html", "--draft"])
+def test_a_full_disk_does_not_take_what_was_found(
+    check: Uky, records: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str
+) -> None:
+    def full(*_: object, **_options: object) -> bool:
+        raise OSError(28, "No space left on device")
+
+    (records / "utils-moved.toml").unlink()
+    monkeypatch.setattr("patcher.worktree.files.write_whole_file", full)
+    monkeypatch.setattr("patcher.worktree.files.create_whole", full)
+    answer = check(option, str(tmp_path / "place"))
+    assert answer.code == 5
+    assert "No space left" in answer.json["error"]["cause"]
+    assert [one["symbol"] for one in answer.json["findings"]] == ["vllm.utils.Parser"]
+    assert "html" not in answer.json
+
+
+def test_a_draft_that_was_edited_counts_as_it_was_edited(check: Uky, tree: Path, records: Path, tmp_path: Path) -> None:
+    (records / "utils-moved.toml").unlink()
+    (tree / "verl/other.py").write_text("from vllm.utils import Parser\n")
+    folder = tmp_path / "drafts"
+    assert check("--draft", str(folder)).json["after_drafts"] == []
+    (file,) = folder.iterdir()
+    edits = file.read_text()
+    file.write_text(edits.replace("verl/server.py", "verl/third.py"))
+    answer = check("--draft", str(folder)).json
+    assert [one["file"] for one in answer["after_drafts"]] == ["verl/server.py"]
+    assert [one["file"] for (draft,) in (answer["drafts"],) for one in draft["repairs"]] == ["verl/other.py"]
+    text = check("--draft", str(folder), json=False).out
+    assert f"{file} is there already and differs from the draft: left as it is" in text
+    assert "With the drafts too: 1 break." in text
+    assert f"uky-patch apply --diff --patches {folder} " in text
+    file.write_text("mine\n")
+    assert len(check("--draft", str(folder)).json["after_drafts"]) == 2
+    text = check("--draft", str(folder), json=False).out
+    assert "No record could be drafted" not in text
+    assert f"--patches {folder}" not in text
+
+
+def test_two_releases_or_a_release_and_a_tree_are_a_mistake(uky: Uky, capsys: pytest.CaptureFixture[str]) -> None:
+    answer = uky("check", "--verl", "0.7.0")
+    assert (answer.code, "--root" in answer.json["error"]["title"]) == (2, True)
+    for asked in (("--verl", "0.7.0", "--verl", "0.7.1"), ("--matrix", "--verl", "0.7.0", "--verl", "0.7.1")):
+        assert run(["check", *asked]) == 2
+        assert "--verl is given twice: 0.7.0, 0.7.1" in capsys.readouterr().err
+
+
+def test_a_range_of_verl_is_for_the_matrix(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["check", "--verl", ">=0.6", "--against", "vllm==0.20.2"]) == 2
+    assert "with --matrix it may be a range" in capsys.readouterr().err
+
+
+def test_a_folder_for_drafts_that_is_a_file_is_a_mistake_of_usage(check: Uky, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine\n")
+    for place in ("notes.txt", "notes.txt/drafts"):
+        answer = check("--draft", str(tmp_path / place))
+        assert (answer.code, answer.json.keys()) == (2, {"error"})
 
 
 def test_scripts_are_checked_where_they_are_named(check: Uky, uky: Uky, vllm: Path, tree: Path) -> None:

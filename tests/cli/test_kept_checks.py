@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 from collections.abc import Callable
@@ -11,8 +12,10 @@ from typing import Any
 import pytest
 
 from patcher.check import computing
+from patcher.cli.app import run
 from patcher.errors import ReleaseError
 from tests.cli.conftest import Uky
+from tests.packages.venvs import Venv
 
 NOW = 1_700_000_000_000_000_000
 
@@ -196,3 +199,23 @@ def test_old_results_go(check: Check, cache: Path, tree: Path) -> None:
     assert len(left) == 32
     assert "39" in left
     assert "00" not in left
+
+
+def test_an_edit_by_hand_of_what_is_installed_makes_it_anew(
+    tree: Path, sources: Path, cache: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is installed is the baseline: it tells which parameter each position was meant for."""
+    venv = Venv(tmp_path / "env")
+    utils = venv.install("vllm", "1.0") / "utils.py"
+    (venv.site / "vllm/__init__.py").touch()
+    utils.write_text("class Parser: ...\ndef get_uri(host, port): ...\n")
+    (sources / "vllm/utils/__init__.py").write_text("class Parser: ...\ndef get_uri(port, host): ...\n")
+
+    def found() -> list[str]:
+        against = ("--root", str(tree), "--python", str(venv.python), "--against", f"vllm={sources}")
+        run(["check", *against, "--no-since", "--format", "json"])
+        return [one["kind"] for one in json.loads(capsys.readouterr().out)["findings"]]
+
+    assert found() == found() == ["argument-shifted"]
+    utils.write_text("class Parser: ...\ndef get_uri(port, host): ...\n")
+    assert found() == []

@@ -98,8 +98,27 @@ def test_a_record_that_drifts_ends_in_1(pins: Pins, now: Callable[[str], None], 
 def test_a_range_is_the_newest_release_that_it_allows(pins: Pins, now: Callable[[str], None], tmp_path: Path) -> None:
     now("<2")
     (tmp_path / "new.txt").write_text("vllm>=2,<3\n")
-    answer = pins(str(tmp_path / "new.txt"))
+    report = tmp_path / "new.md"
+    answer = pins(str(tmp_path / "new.txt"), "--markdown", str(report))
     assert (answer.json["from"], answer.json["to"]) == ({"vllm": "1.0"}, {"vllm": "2.1"})
+    assert answer.json["ranges"] == {"from": {"vllm": "<2"}, "to": {"vllm": "<3,>=2"}}
+    assert "vllm  1.0 (newest of <2)  ->  2.1 (newest of <3,>=2)" in pins(str(tmp_path / "new.txt"), json=False).out
+    assert "| vllm | 1.0 (newest of <2) | 2.1 (newest of <3,>=2) |" in report.read_text()
+    assert pins("--to", "vllm==2.1").json["ranges"]["to"] == {}
+
+
+def test_the_files_that_a_file_names_are_proposed_too(pins: Pins, now: Callable[[str], None], tmp_path: Path) -> None:
+    now("1.0")
+    (tmp_path / "base.txt").write_text("vllm==3.0\n")
+    (tmp_path / "new.txt").write_text("-r base.txt\nrequests\n")
+    answer = pins(str(tmp_path / "new.txt"))
+    assert (answer.code, answer.json["to"]["vllm"]) == (1, "3.0")
+    (tmp_path / "new.txt").write_text("-r base.txt\nvllm==2.1\n")
+    answer = pins(str(tmp_path / "new.txt"))
+    assert (answer.code, answer.json["error"]["title"]) == (
+        2,
+        f"vllm is ==3.0 at {tmp_path}/base.txt:1, and ==2.1 at {tmp_path}/new.txt:2",
+    )
 
 
 def test_without_pins_the_forks_own_files_tell(pins: Pins, tree: Path) -> None:
@@ -119,6 +138,26 @@ def test_one_screen(pins: Pins, now: Callable[[str], None]) -> None:
     assert "vllm  1.0  ->  3.0" in text
     assert "now needed  utils-moved" in text
     assert text.splitlines()[-1].endswith("1 break left after apply")
+
+
+def test_a_file_that_is_no_python_is_told(pins: Pins, now: Callable[[str], None], tree: Path, tmp_path: Path) -> None:
+    now("1.0")
+    (tree / "verl/broken.py").write_text("import vllm\ndef f(:\n")
+    report = tmp_path / "new.md"
+    answer = pins("--to", "vllm==2.1", "--markdown", str(report), json=False)
+    assert answer.code == 1
+    assert "verl/broken.py:2: not read: " in answer.out
+    assert answer.out.splitlines()[-2].endswith("0 breaks left after apply, 1 file not read")
+    assert "- `verl/broken.py:2` – " in report.read_text()
+
+
+def test_a_tree_with_nothing_in_it_does_not_pass(pins: Pins, now: Callable[[str], None], tree: Path) -> None:
+    now("1.0")
+    for file in [*tree.rglob("*.py"), tree / "verl/version/version"]:
+        file.unlink()
+    (tree / "verl/__init__.py").touch()
+    answer = pins("--to", "vllm==2.1", json=False)
+    assert (answer.code, "note: nothing was checked: " in answer.out) == (1, True)
 
 
 @pytest.mark.parametrize("text", [None, "vllm==\n", "requests==1\n"])
@@ -289,3 +328,15 @@ def test_another_version_than_the_proposed_one_is_refused(
     answer = pins("--import-with", str(interpreter), "--to", "vllm==3.0")
     assert answer.code == 2
     assert answer.json["error"]["title"] == f"vllm 3.0 is proposed, and {interpreter} has 2.1"
+
+
+def test_an_interpreter_that_cannot_be_used_is_a_mistake_of_usage(pins: Pins, tmp_path: Path) -> None:
+    answer = pins("--import-with", str(tmp_path / "none"))
+    assert (answer.code, "--import-with" in answer.json["error"]["advice"]) == (2, True)
+
+
+def test_what_is_unknown_now_changes_where_none_is_proposed(pins: Pins) -> None:
+    answer = pins("--to", "vllm==none")
+    assert (answer.code, answer.json["from"], answer.json["unchanged"]) == (1, {}, [])
+    assert {one["symbol"] for one in answer.json["breaks"]} == {"vllm.utils.Parser", "vllm.utils.get_uri"}
+    assert "vllm  unknown  ->  none" in pins("--to", "vllm==none", json=False).out

@@ -31,3 +31,9 @@ def test_what_is_there_and_what_is_missing(tmp_path: Path) -> None:
 def test_a_place_that_does_not_train_says_nothing_of_what_is_missing(tmp_path: Path) -> None:
     venv = Venv(tmp_path / "venv")
     assert asked(venv, vllm="0.20.2", transformers="4.57.6") == [("vllm", "AsInstalled")]
+
+
+def test_without_vllm_transformers_is_what_is_left(tmp_path: Path) -> None:
+    venv = Venv(tmp_path / "venv")
+    assert asked(venv, vllm="none", transformers="4.57.6") == [("transformers", "AsInstalled")]
+    assert asked(venv, vllm="none") == [("vllm", "AsInstalled")]

@@ -31,6 +31,7 @@ def pins(folder: Path, name: str, text: str) -> dict[str, str]:
 
 
 def test_requirements(tmp_path: Path) -> None:
+    (tmp_path / "base.txt").touch()
     assert pins(tmp_path, "requirements.txt", REQUIREMENTS) == {
         "vllm": "==0.20.2",
         "torch": "==2.11.0+cu130",
@@ -89,3 +90,49 @@ def test_a_broken_file_is_named_with_the_place(tmp_path: Path, name: str, text: 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"none\.txt"):
         read_pins(tmp_path / "none.txt")
+
+
+def test_files_that_a_file_names_count_too(tmp_path: Path) -> None:
+    files = {
+        "base.txt": "-r ../all.txt\nvllm==0.20.2\n-c limits.txt\n",
+        "limits.txt": "torch<2.12,>=2\n--requirement more.txt\n",
+        "more.txt": "ray==2.50\n",
+    }
+    (tmp_path / "below").mkdir()
+    for name, text in files.items():
+        (tmp_path / "below" / name).write_text(text)
+    assert pins(tmp_path, "all.txt", "-rbelow/base.txt\n--constraint=below/limits.txt\ntorch\n") == {
+        "vllm": "==0.20.2",
+        "torch": "<2.12,>=2",
+        "ray": "==2.50",
+    }
+
+
+@pytest.mark.parametrize("line", ["-r gone.txt", "-c https://example.invalid/limits.txt"])
+def test_a_named_file_that_cannot_be_had_is_an_error(tmp_path: Path, line: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        pins(tmp_path, "all.txt", f"numpy\n{line}\n")
+    assert f"{tmp_path}/all.txt:2: {line.split()[1]}" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "refused"),
+    [
+        ("vllm==0.11.0", "vllm==0.20.2", True),
+        ("vllm>=0.12", "vllm==0.11.0", True),
+        ("vllm==0.11.0", "vllm<0.12", False),
+        ("torch==2.9.0+cu130", "torch==2.9.0", False),
+        ("vllm==0.11.0", 'vllm==0.20.2; python_version < "3"', False),
+    ],
+)
+def test_pins_that_contradict_each_other_are_refused_with_both_places(
+    tmp_path: Path, first: str, second: str, refused: bool
+) -> None:
+    (tmp_path / "base.txt").write_text(f"{second}\n")
+    if not refused:
+        assert len(pins(tmp_path, "all.txt", f"{first}\n-r base.txt\n")) == 1
+        return
+    with pytest.raises(UsageError) as raised:
+        pins(tmp_path, "all.txt", f"{first}\n-r base.txt\n")
+    assert f"{tmp_path}/all.txt:1" in str(raised.value)
+    assert f"{tmp_path}/base.txt:1" in str(raised.value)

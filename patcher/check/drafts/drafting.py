@@ -17,7 +17,7 @@ from patcher.check.drafts.members import member_repairs
 from patcher.check.drafts.overrides import override_repairs
 from patcher.check.drafts.proof import Prover, conflicting_record, replayed, with_drafts
 from patcher.check.drafts.versions import version_repairs
-from patcher.check.drafts.writing import Written, write_drafts
+from patcher.check.drafts.writing import Written, as_written, write_drafts
 from patcher.check.history import History, earlier_releases
 from patcher.check.targets import Located
 from patcher.i18n import Phrase, Phrases, phrase
@@ -237,7 +237,7 @@ def draft(
     patched: Mapping[str, str],
     recheck: Callable[[Project], Report],
 ) -> Drafted:
-    """Write a draft for each finding that a sound repair is known for. Raises UsageError for a bad folder.
+    """Write a draft for each finding that a sound repair is known for.
 
     `patched` are the texts of the files that records have changed, by path; `recheck` checks the tree with others.
     """
@@ -256,8 +256,16 @@ def draft(
         history.project, history.target, report.verl, Releases(known, symbols), history.baseline, session.config.marker
     )
     taken = [record.id for record in session.records]
-    drafts = draft_records(report.findings, inputs, taken, patched)
+    made = draft_records(report.findings, inputs, taken, patched)
+    files = write_drafts(made, folder)
+    drafts = as_written(made, files)
     # A repaired version test brings code to life that was guarded before: what is left is judged and not reckoned.
     texts = with_drafts((one.record for one in drafts), patched, inputs.text, inputs.word)
     left = recheck(history.project.rewritten(texts))
-    return Drafted(drafts, write_drafts(drafts, folder), texts, left)
+    still = {(one.key, one.line) for one in left.findings}
+    # What an edited draft repairs is not known but from the tree as it then is.
+    drafts = tuple(
+        one if one in made else replace(one, repairs=tuple(f for f in one.repairs if (f.key, f.line) not in still))
+        for one in drafts
+    )
+    return Drafted(drafts, files, texts, left)

@@ -57,7 +57,7 @@ def bind(shape: Shape, signature: Signature, before: Signature | None = None) ->
     # More positional arguments than parameters: which of them lost its parameter?
     if extra > 0 and not signature.any_positional:
         wrong += [NotTaken(name) for name in _dropped(shape.positional, takers, extra, before)]
-    elif (shifted := _shifted(shape.positional, takers, before, given)) is not None:
+    elif (shifted := _shifted(shape.positional, takers, _written_for(shape, takers, before), given)) is not None:
         wrong.append(shifted)
     # `f(**kwargs)` of unknown keys may pass whatever is required; `partial(f)` may get it later.
     if not (shape.partial or shape.any_keyword):
@@ -84,6 +84,22 @@ def _dropped(positional: tuple[str, ...], takers: list[Parameter], extra: int, b
     if len(strange) == extra and any(name in now for name in positional):
         return strange
     return list(positional[len(takers) :])
+
+
+def _written_for(shape: Shape, takers: list[Parameter], before: Signature | None) -> Signature | None:
+    """`before`, unless the call was changed for the target already.
+
+    `f(engine, app.state, args)` where `f(engine, config, state, args)` was: it lacks an argument there, and its
+    arguments bear the names of the parameters `f(engine, state, args)` that they reach now.
+    """
+    if before is None:
+        return None
+    if any(isinstance(wrong, Required) for wrong in bind(shape, before)):
+        return None
+    triples = [*zip(shape.positional, before.positional, (one.name for one in takers), strict=False)]
+    fit_now = any(name == now != old for name, old, now in triples)
+    fit_then = any(name == old != now for name, old, now in triples)
+    return None if fit_now and not fit_then else before
 
 
 def _shifted(

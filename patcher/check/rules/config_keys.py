@@ -49,7 +49,8 @@ def _composed(project: Project, entry: str, config: str, groups: tuple[tuple[str
 
 def _compose(project: Project, entry: str, config: str, groups: Mapping[str, str]) -> _Configured:
     root = project.root
-    folder, name = root / _SHIPPED, _USUAL
+    shipped = root / project.renamed(_SHIPPED)
+    folder, name = shipped, _USUAL
     if entry:
         path = entry.replace(".", "/") + ".py"
         content = project.content(path)
@@ -61,13 +62,13 @@ def _compose(project: Project, entry: str, config: str, groups: Mapping[str, str
             return NoConfig(entry)
         folder, name = (root / path).parent / main_config[0], main_config[1]
     name = (config or name).removesuffix(".yaml")
-    made = compose(below(folder, root / _SHIPPED), name, groups)
+    made = compose(below(folder, shipped), name, groups)
     return made if made is not None else NoConfig(name)
 
 
 def _fields_of(project: Project, dotted: str) -> frozenset[str] | None:
     """The fields of a config class of the tree; None if they are not all known."""
-    symbols = project.answers.once("symbols of verl", lambda: Symbols(project.root / "verl"))
+    symbols = project.answers.once("symbols of verl", lambda: Symbols(project.root / project.top))
     found = symbols.resolve(dotted).definition
     if not isinstance(found, Class):
         return None
@@ -127,7 +128,7 @@ def judge_key(use: Use, program: Program) -> Verdict:
     project = program.project
     made = _composed(project, need.entry, need.config, need.groups)
     if not need.dotted:
-        return _entry(use, need, made)
+        return _entry(use, need, made, project)
     if need.dotted.partition(".")[0].partition("/")[0] == _HYDRA:
         return Unrelated()
     if "$" in need.dotted:
@@ -139,9 +140,9 @@ def judge_key(use: Use, program: Program) -> Verdict:
             return _judge(use, need, made, project)
 
 
-def _entry(use: Use, need: ConfigKey, made: _Configured) -> Verdict:
+def _entry(use: Use, need: ConfigKey, made: _Configured, project: Project) -> Verdict:
     match made:
-        case NoEntry(entry=entry) if entry.partition(".")[0] == "verl":
+        case NoEntry(entry=entry) if entry.partition(".")[0] == project.top:
             detail = phrase("{entry} is not in this tree", entry=entry)
             return _broken(use, entry, detail, kind="module-removed")
         case NoConfig(name=name) if need.config:
@@ -154,7 +155,7 @@ def _entry(use: Use, need: ConfigKey, made: _Configured) -> Verdict:
 
 def _of_foreign_program(need: ConfigKey, project: Project) -> Verdict:
     """A key of a program outside of the tree, whose config most likely builds on verl's."""
-    if need.entry.partition(".")[0] == "verl":
+    if need.entry.partition(".")[0] == project.top:
         return Unrelated()
     usual = _composed(project, "", "", need.groups)
     if isinstance(usual, Composition) and isinstance(_find(usual.config, need.dotted), _Present):

@@ -8,8 +8,8 @@ from __future__ import annotations
 from patcher.analysis.findings import Broken, FindingKind, Fine, Problem, Undecided, Unrelated, Verdict
 from patcher.analysis.meaning import Program
 from patcher.analysis.meaning.moves import moved_module, moved_symbol
-from patcher.analysis.symbols import Absent, Module, Symbols, Unknown
-from patcher.analysis.uses import ImportOf, Use
+from patcher.analysis.symbols import Absent, Function, Module, Symbols, Unknown
+from patcher.analysis.uses import ImportOf, Member, MemberOf, Named, Use, Value
 from patcher.i18n import Phrase, phrase
 
 
@@ -27,7 +27,7 @@ def judge_import(use: Use, need: ImportOf, program: Program, baseline: Program |
     symbols = program.target.packages[package]
     missing = missing_module(symbols, need.module)
     if missing:
-        to = _moved(program, need.module, name, baseline)
+        to = _moved(program, use, need.module, name, baseline)
         detail = phrase("there is no module {module}", module=missing)
         kind: FindingKind = "module-moved" if to else "module-removed"
         return Broken((Problem(kind, symbol, use.line, detail, suggested(to), to),))
@@ -37,7 +37,7 @@ def judge_import(use: Use, need: ImportOf, program: Program, baseline: Program |
     found = symbols.module_member(home, name).definition if isinstance(home, Module) else home
     match found:
         case Absent(parent=parent, name=lacking):
-            return Broken((absent_from_module(use.line, symbol, parent, lacking, program, baseline),))
+            return Broken((absent_from_module(use, symbol, parent, lacking, program, baseline),))
         case Unknown(reason=reason):
             # The package computes its names, but a module of this name is there, which an import finds in any case.
             if symbols.modules.find(symbol) is not None:
@@ -48,19 +48,49 @@ def judge_import(use: Use, need: ImportOf, program: Program, baseline: Program |
 
 
 def absent_from_module(
-    line: int, symbol: str, parent: str, lacking: str, program: Program, baseline: Program | None
+    use: Use, symbol: str, parent: str, lacking: str, program: Program, baseline: Program | None
 ) -> Problem:
     """The problem of a name that a module does not have."""
     module, _, name = symbol.rpartition(".")
-    to = _moved(program, module, name, baseline)
+    to = _moved(program, use, module, name, baseline)
     detail = phrase("{parent} has no {name}", parent=parent or module, name=lacking)
-    return Problem("symbol-moved" if to else "symbol-removed", symbol, line, detail, suggested(to), to)
+    return Problem("symbol-moved" if to else "symbol-removed", symbol, use.line, detail, suggested(to), to)
 
 
-def _moved(program: Program, module: str, name: str | None, baseline: Program | None) -> str:
+def _moved(program: Program, use: Use, module: str, name: str | None, baseline: Program | None) -> str:
+    """Where it is now; "" if that is not clear."""
     if not program.target.moves:
         return ""
-    return moved_symbol(program, module, name, baseline) if name else moved_module(program, module)
+    dotted = f"{module}.{name}" if name else module
+    to = moved_symbol(program, module, name, baseline) if name else moved_module(program, module)
+    read = _read_off(program, use.file, dotted)
+    # A class, or what a name stands for otherwise, may have lost what is read off it. A module is the one that has it.
+    if not read or (name and to and not isinstance(program.resolve(to).definition, Function)):
+        return to
+    homes = {moved_symbol(program, dotted, one, baseline).rpartition(".")[0] for one in read}
+    if len(homes) == 1 and (home := homes.pop()):
+        return home
+    if name or not to:
+        return ""
+    return to if all(program.symbols(to).has(f"{to}.{one}") for one in read) else ""
+
+
+def _read_off(program: Program, file: str, dotted: str) -> frozenset[str]:
+    """What a file reads off a module: `Model` of `import pkg.models as m; m.Model`."""
+    facts = program.project.facts(file) if file.endswith(".py") else None
+    needs = [use.need for use in facts.uses if isinstance(use.need, MemberOf)] if facts is not None else []
+    return frozenset(need.name for need in needs if _written_out(need.of) == dotted)
+
+
+def _written_out(value: Value) -> str:
+    """The dotted name that a value is written as: `pkg.models` of `import pkg`, then `pkg.models`; else ""."""
+    match value:
+        case Named(dotted=dotted):
+            return dotted
+        case Member(of=of, name=name) if outer := _written_out(of):
+            return f"{outer}.{name}"
+        case _:
+            return ""
 
 
 def suggested(to: str) -> Phrase | None:

@@ -24,6 +24,7 @@ from patcher.analysis.meaning import (
     TypeOf,
 )
 from patcher.analysis.meaning.members import ancestry, dotted, lookup, may_have, registered
+from patcher.analysis.meaning.program import moved, named
 from patcher.analysis.symbols import Absent, Class, Function, Module, Unknown, Variable, full_name
 from patcher.analysis.symbols.classes import external_has
 from patcher.analysis.uses import Element, Member, MemberOf, Named, Result, Use, Value, When
@@ -45,7 +46,7 @@ def judge_member(use: Use, need: MemberOf, program: Program, baseline: Program |
     """Whether the attribute is there."""
     values = present_on_target(program.evaluate(need.of))
     asked = [one for one in values if is_of_target(program, one)]
-    if not asked:
+    if not asked or _was_a_module(need.of, asked, program):
         return Unrelated()
     # `getattr(x, "name", None)` and `hasattr` cannot fail.
     if need.soft:
@@ -90,6 +91,13 @@ def judge_member(use: Use, need: MemberOf, program: Program, baseline: Program |
         return Undecided(unsure[0].symbol, unsure[0].reason)
     one, _ = absent[0]
     return Undecided(f"{symbol_of(one)}.{need.name}", "not all of the values that may be meant are known")
+
+
+def _was_a_module(value: Value, found: list[Meaning], program: Program) -> bool:
+    """Whether what is found is a function by chance: `models()` for `import pkg.models as m; m.Model`."""
+    if not isinstance(value, Named) or not all(isinstance(one, Function) for one in found):
+        return False
+    return bool(moved(program, value.dotted, named(program, value.dotted)))
 
 
 _REPLACED = re.compile(rb"^[ \t]*(\w+)\.\w+ = (\w+)[ \t]*$", re.MULTILINE)
@@ -212,7 +220,7 @@ def symbol_of(one: Meaning) -> str:
 
 def _problem(use: Use, name: str, of: Meaning, gone: Absent, program: Program, baseline: Program | None) -> Problem:
     if isinstance(of, Module):
-        return absent_from_module(use.line, f"{of.name}.{name}", gone.parent, gone.name, program, baseline)
+        return absent_from_module(use, f"{of.name}.{name}", gone.parent, gone.name, program, baseline)
     owner = symbol_of(_package_class(program, of))
     detail = phrase("{parent} has no attribute {name}", parent=owner, name=name)
     return Problem("attribute-removed", f"{owner}.{name}", use.line, detail)

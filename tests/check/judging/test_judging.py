@@ -334,6 +334,37 @@ def test_what_a_package_reads_off_its_own_module_is_not_called_missing(on_packag
     assert found.told == {("symbol-removed", "pkg.cuda.Commented")}
 
 
+@pytest.mark.parametrize(
+    ("tree", "moved_to"),
+    [
+        ("import pkg.lora.models as mm\nmm.LoRAModel\n", "pkg.lora.lora_model"),
+        ("import pkg.lora.models\npkg.lora.models.LoRAModel\n", "pkg.lora.lora_model"),
+        ("from pkg.lora import models\nmodels.LoRAModel\n", "pkg.lora.lora_model"),
+        ("import pkg.lora.models as mm\nmm.LoRAModel, mm.LoRAManager\n", ""),
+        ("import pkg.lora.models as mm\nmm.GoneForGood\n", ""),
+        ("import pkg.lora.models as mm\nmm.registry\n", "pkg.executor.lora.models"),
+        ("import pkg.lora.models\n", "pkg.executor.lora.models"),
+    ],
+)
+def test_a_module_that_is_gone_is_the_one_that_has_what_is_read_off_it(
+    on_package: Callable, tree: str, moved_to: str
+) -> None:
+    """As `vllm.lora.models`, whose namesakes are vllm.model_executor.models and a function of an API."""
+    package = {
+        "lora/__init__.py": "",
+        "lora/lora_model.py": "class LoRAModel: ...\n",
+        "lora/manager.py": "class LoRAManager: ...\n",
+        "executor/__init__.py": "",
+        "executor/lora/__init__.py": "",
+        "executor/lora/models.py": "registry = 1\n",
+        "api/__init__.py": "",
+        "api/router.py": "def models(): ...\n",
+    }
+    found = on_package(tree, package)
+    assert {problem.moved_to for problem in found.problems} == {moved_to}
+    assert {problem.symbol for problem in found.problems} == {"pkg.lora.models"}
+
+
 def test_a_baseline_tells_what_positions_were_meant_for(on_package: Callable) -> None:
     call = "from pkg.a import f\nf(1, 2)\n"
     before = {"a.py": "def f(first, second): ...\n"}
@@ -341,6 +372,25 @@ def test_a_baseline_tells_what_positions_were_meant_for(on_package: Callable) ->
         ("argument-shifted", "pkg.a.f(first)")
     }
     assert on_package(call, {"a.py": "def f(input, second): ...\n"}, before).told == set()
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        ("f(client, app.state, args)", set()),
+        ("f(client, app.state, args, None)", set()),
+        ("f(client, app.state, parse(args))", set()),
+        ("f(client, config, app.state, args)", {("argument-shifted", "pkg.a.f(config)")}),
+        ("f(1, 2, 3, 4)", {("argument-shifted", "pkg.a.f(config)")}),
+    ],
+)
+def test_a_baseline_says_nothing_of_a_call_that_was_changed_for_the_target(
+    on_package: Callable, call: str, told: set[tuple[str, str]]
+) -> None:
+    """As init_app_state of vLLM 0.11.0 and 0.20.2, and what the record makes of its call."""
+    tree = f"from pkg.a import f\n\ndef g(client, config, app, args):\n    {call}\n"
+    before = {"a.py": "def f(client, config, state, args): ...\n"}
+    assert on_package(tree, {"a.py": "def f(client, state, args, tasks=None): ...\n"}, before).told == told
 
 
 @pytest.mark.parametrize(
