@@ -150,6 +150,7 @@ def judge_logs(
     installed: Mapping[str, str] | None = None,
     ended: bool | None = None,
     silent: bool | None = None,
+    last_words: bool = True,
 ) -> Diagnosis:
     """Judge the evidence of one run's logs, and choose the fixes that apply to the versions and the tree at hand.
 
@@ -158,15 +159,16 @@ def judge_logs(
         installed: versions on the machine where the run was; by default those installed here.
         ended: whether the run is known to be over; None where only the log can tell.
         silent: whether the log is known to have stopped growing; None where that is not known.
+        last_words: as in `diagnosis_of`.
     """
     evidence = merge_evidence(parts)
     silent = _is_silent(log, evidence) if silent is None else silent
     context = FixContext(_versions(session, evidence, installed), log=log if _is_plain_file(log) else "")
-    found = diagnosis_of(evidence, context, ended=ended, silent=silent)
+    found = diagnosis_of(evidence, context, ended=ended, silent=silent, last_words=last_words)
     if any(offer.patch for finding in found.findings for offer in finding.fixes):
         root = str(session.root_option) if session.root_option is not None else ""
         context = replace(context, outcomes=_record_outcomes(session, context.versions), root=root)
-        found = diagnosis_of(evidence, context, ended=ended, silent=silent)
+        found = diagnosis_of(evidence, context, ended=ended, silent=silent, last_words=last_words)
     return found
 
 

@@ -1,7 +1,8 @@
 """The report and exit code of `watch`: state of the run, groups of processes by stack with the odd one, locks,
 diagnosis.
 
-Exit code 1 where the run failed or stalls, 130 where an interrupt left it running, else 0.
+Exit code 1 where the run failed, stalls or is gone without a sign of a good end, 130 where an interrupt left it
+running, else 0.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from patcher.watch.run_state import Activity, Reason, RunStatus
 from patcher.watch.stacks.grouping import Group
 from patcher.watch.stacks.processes import Process, Role
 
-_STYLES = {"ok": "green", "failed": "red", "stalled": "red", "running": "cyan"}
+_STYLES = {"ok": "green", "failed": "red", "stalled": "red", "running": "cyan", "lost": "red"}
+_BAD = ("failed", "stalled", "lost")
 _REASONS: dict[Reason, Phrase] = {
     "limit": phrase("longer than this phase ever should, and silent"),
     "bar": phrase("its progress bar does not move, and nothing is read"),
@@ -52,15 +54,16 @@ def watch_report(report: WatchResult, output: Output) -> Iterator[Part]:
             yield Lines(f"  {show(phrase('its frames are of the phase {phase}', phase=phase), tongue)}")
         for line in stack_lines(report.snapshot):
             yield Lines(f"  {show(line, tongue)}")
-    if report.diagnosis.findings or report.verdict in ("failed", "stalled"):
-        yield Lines(*lines(report.diagnosis, "", tongue)[1:])
+    below = lines(report.diagnosis, "", tongue)[1:]
+    if below and (report.diagnosis.findings or report.verdict in _BAD):
+        yield Lines(*below)
 
 
 def exit_code(report: WatchResult) -> int:
-    """0 for a run that ended well or goes on, 1 for one that failed or stalled, 130 after an interrupt."""
+    """0 for a run that ended well or goes on, 1 for one that did not, 130 after an interrupt."""
     if report.left:
         return 130
-    return ExitCode.FINDINGS if report.verdict in ("failed", "stalled") else ExitCode.CLEAN
+    return ExitCode.FINDINGS if report.verdict in _BAD else ExitCode.CLEAN
 
 
 def duration(seconds: float) -> Phrase:
