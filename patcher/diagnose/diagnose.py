@@ -31,7 +31,9 @@ from patcher.diagnose.log_stream import STANDARD_INPUT, NoTextError, open_log
 from patcher.diagnose.scanner import Scanner
 from patcher.diagnose.verdict import diagnosis_of
 from patcher.errors import UkyError
+from patcher.i18n import Phrase, phrase
 from patcher.logs.agent.writers import writers
+from patcher.logs.duration import duration
 from patcher.packages.environment import ABSENT, assumed, probe
 from patcher.patching.status import records_status
 from patcher.profiles.phase_durations import usual_seconds
@@ -39,6 +41,7 @@ from patcher.session.session import Session
 
 if TYPE_CHECKING:
     from patcher.diagnose.evidence import Evidence
+    from patcher.logs.milestones import Phase
     from patcher.plan.outcome import RecordOutcome
 
 
@@ -89,7 +92,8 @@ def diagnose_any(session: Session, log: str, against: str | None = None) -> Diag
     """
     scanner = Scanner(session.symptoms)
     parts, logs, earlier = _read_newest_run(scanner, log)
-    found = replace(judge_logs(session, parts, log), notes=scanner.notes)
+    found = judge_logs(session, parts, log)
+    found = replace(found, notes=(*_notes_on_end(found, parts, logs), *scanner.notes))
     if Path(log).is_dir():
         found = replace(found, logs=_names(logs), earlier=_names(earlier))
     return add_comparison(look_up(session, found), logs, against)
@@ -199,6 +203,26 @@ def _read_or_skip(scanner: Scanner, one: RotatedLog, *, timed: bool, alone: str)
         return None
 
 
+def _notes_on_end(found: Diagnosis, parts: Sequence[LogOfRun], logs: Sequence[RotatedLog]) -> tuple[Phrase, ...]:
+    """Why a run may not be as its log shows it: the end of an archive is missing, or nothing has come for long."""
+    cut = [name for part in parts for name in part.evidence.cut_off]
+    if cut:
+        template = "the archive {path} is cut off, its end is missing: how the run ended is not known from it"
+        return tuple(phrase(template, path=name) for name in cut)
+    files = [Path(one.parts[-1]) for one in logs if one.parts[-1] != STANDARD_INPUT]
+    if found.verdict != "running" or not files:
+        return ()
+    newest = max(files, key=lambda path: path.stat().st_mtime)
+    age = time.time() - newest.stat().st_mtime
+    if age <= silence_limit(found.phase) or is_being_written(newest):
+        return ()
+    template = (
+        "nothing has been written to {path} for {age}, and no process that is seen here writes it: "
+        "the run has ended without a word, or this is a copy"
+    )
+    return (phrase(template, path=newest, age=duration(age)),)
+
+
 def _names(logs: Sequence[RotatedLog]) -> tuple[str, ...]:
     return tuple(name for one in logs for name in one.parts)
 
@@ -232,12 +256,12 @@ def _is_silent(log: str, evidence: Evidence) -> bool | None:
     path = Path(log)
     if log == STANDARD_INPUT or not path.is_file() or evidence.finished is not None or not is_being_written(path):
         return None
-    return time.time() - path.stat().st_mtime > silence_limit(evidence)
+    return time.time() - path.stat().st_mtime > silence_limit(evidence.phase)
 
 
-def silence_limit(evidence: Evidence) -> float:
+def silence_limit(phase: Phase | None) -> float:
     """Seconds without output after which a run counts as stalled, by the phase that it is in."""
-    return usual_seconds("standard", evidence.phase)[1] if evidence.phase is not None else _UNKNOWN_PHASE
+    return usual_seconds("standard", phase)[1] if phase is not None else _UNKNOWN_PHASE
 
 
 def _versions(session: Session, evidence: Evidence, installed: Mapping[str, str] | None) -> Mapping[str, str]:

@@ -20,7 +20,7 @@ from patcher.diagnose.line_meaning import (
     ORIGINS,
 )
 from patcher.diagnose.log_accumulator import LogAccumulator, WaitPatterns
-from patcher.diagnose.log_stream import BLOCK_SIZE, Block, Utf8Stream, blocks
+from patcher.diagnose.log_stream import BLOCK_SIZE, Block, LogStream, Utf8Stream, blocks
 from patcher.diagnose.matched_line import MatchedLine, Sign, WordRole
 from patcher.diagnose.metrics import MetricTrends
 from patcher.diagnose.progress import ACTOR, CONFIG, COUNTED, OF_RUN, PROGRESS_WORDS, STEPS
@@ -219,7 +219,7 @@ class Scanner:
         words = WordFinder(self.words)
         trends = MetricTrends(self.symptoms)
         accumulator = LogAccumulator(trends, self.waits)
-        offset = 0
+        offset, cut_off = 0, list[str]()
         for name, stream in files:
             source = Utf8Stream(stream)
             last: Block | None = None
@@ -233,7 +233,10 @@ class Scanner:
                 offset = block.offset + block.end - block.begin
             accumulator.close(name, last, source.size)
             offset += 1
+            if isinstance(stream, LogStream) and stream.cut_off:
+                cut_off.append(name)
         found = accumulator.evidence()
+        found.cut_off = tuple(cut_off)
         spent = [
             *self.waits.too_slow,
             *trends.too_slow,

@@ -141,7 +141,7 @@ def diagnose_job(
         [LogOfRun(evidence, 0.0)],
         installed=None if host.here else versions,
         ended=_failed(job, evidence) or None,
-        silent=not job.over and quiet > silence_limit(evidence),
+        silent=not job.over and quiet > silence_limit(evidence.phase),
         last_words=not ended_from_outside(job.code, stopped=job.state == "stopped"),
     )
     verdict = _verdict(job, found)

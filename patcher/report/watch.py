@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from patcher.errors import ExitCode
 from patcher.i18n import NOTHING, Phrase, Phrases, language, phrase, show
+from patcher.logs.duration import duration
 from patcher.logs.milestones import Phase, phase_name
 from patcher.report.diagnose import lines
 from patcher.terminal.document import Json, Lines, Output, Part
@@ -64,16 +65,6 @@ def exit_code(report: WatchResult) -> int:
     if report.left:
         return 130
     return ExitCode.FINDINGS if report.verdict in _BAD else ExitCode.CLEAN
-
-
-def duration(seconds: float) -> Phrase:
-    """`4 min 10 s`."""
-    whole = int(seconds)
-    if whole < 60:
-        return phrase("{seconds} s", seconds=whole)
-    if whole < 3600:
-        return phrase("{minutes} min {seconds} s", minutes=whole // 60, seconds=f"{whole % 60:02}")
-    return phrase("{hours} h {minutes} min", hours=whole // 3600, minutes=f"{whole % 3600 // 60:02}")
 
 
 def phase_line(status: RunStatus, phase: Phase | None) -> Phrase:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
+import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -197,6 +200,22 @@ def test_a_log_that_nobody_writes_any_more_and_one_that_is_held_open(
     assert ask("diagnose", str(path)).out.startswith("STALLED")
     with path.open("a"):
         assert ask("diagnose", str(path)).out.startswith("RUNNING")
+
+
+def test_a_log_that_ends_anywhere_is_not_called_running_without_a_word(
+    ask: Callable[..., Answer], log: Callable[[str], str], tmp_path: Path
+) -> None:
+    path = Path(log(unfinished()))
+    assert "no process that is seen" not in ask("diagnose", str(path)).out
+    os.utime(path, (time.time() - 90_000,) * 2)
+    answer = ask("diagnose", str(path))
+    assert (answer.code, answer.out.split()[0]) == (0, "RUNNING")
+    assert "25 h 00 min, and no process that is seen here writes it" in " ".join(answer.out.split())
+    packed = tmp_path / "half.gz"
+    content = gzip.compress((unfinished() + os.urandom(30_000).hex()).encode())
+    packed.write_bytes(content[: len(content) // 2])
+    (note,) = json.loads(ask("diagnose", str(packed), "--format", "json").out)["notes"]
+    assert "is cut off, its end is missing" in note
 
 
 def test_standard_input(ask: Callable[..., Answer], monkeypatch: pytest.MonkeyPatch) -> None:

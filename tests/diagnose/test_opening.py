@@ -43,6 +43,14 @@ def test_a_packed_log_that_was_cut_is_read_as_far_as_it_goes(tmp_path: Path) -> 
     assert len(read(path)) > 50_000
 
 
+def test_a_packed_log_that_is_cut_before_its_first_line_is_not_called_empty(tmp_path: Path) -> None:
+    path = tmp_path / "run.log.gz"
+    path.write_bytes(b"\x1f\x8b\x08broken")
+    with pytest.raises(UsageError, match="cannot read") as raised:
+        read(path)
+    assert "cut off" in str(raised.value.cause)
+
+
 def test_a_packed_log_that_is_damaged_is_one_error(tmp_path: Path) -> None:
     path = tmp_path / "run.log.gz"
     packed = bytearray(gzip.compress(os.urandom(100_000).hex().encode()))
