@@ -218,6 +218,16 @@ def test_a_log_that_ends_anywhere_is_not_called_running_without_a_word(
     assert "is cut off, its end is missing" in note
 
 
+def test_the_page_hides_a_value_that_the_log_shows_beside_its_name(
+    ask: Callable[..., Answer], log: Callable[[str], str], tmp_path: Path
+) -> None:
+    page = tmp_path / "run.html"
+    begin = "ready\nenv_vars: {'MY_SECRET': 'zzTopSecretValue1'}\n" + "more\n" * 40
+    ask("diagnose", log(begin + TRACEBACK + "ValueError: refused for zzTopSecretValue1\n"), "--html", str(page))
+    assert "refused for ***" in page.read_text()
+    assert "zzTop" not in page.read_text()
+
+
 def test_standard_input(ask: Callable[..., Answer], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(("ready\n" + TROUBLE).encode())))
     answer = ask("diagnose", "-")
