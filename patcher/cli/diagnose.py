@@ -44,6 +44,7 @@ def command(
     from patcher.report.jobs import job_json
     from patcher.terminal.document import print_report
     from patcher.terminal.printing import terminal_columns
+    from patcher.terminal.progress import progress
     from patcher.terminal.report_file import page_file
 
     place = page_file(html)
@@ -51,7 +52,7 @@ def command(
     if subject.host is None:
         if job is not None:
             raise UsageError(phrase("--job names a job of a host, and a log was given"))
-        found = diagnose(session, target, against)
+        found = diagnose(session, target, against, progress)
         write_page(place, found, target, ["diagnose", target], logs=found.logs or [target])
         print_report(diagnosis_report(found, session.output, target, columns=terminal_columns()))
         return ExitCode.CLEAN if found.clean else ExitCode.FINDINGS

@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 
 from patcher.diagnose.compare_logs import compare
 from patcher.diagnose.diagnosis import Diagnosis
@@ -30,7 +30,7 @@ from patcher.diagnose.log_files import RotatedLog, group_by_run, is_of_sources, 
 from patcher.diagnose.log_stream import STANDARD_INPUT, NoTextError, open_log
 from patcher.diagnose.scanner import Scanner
 from patcher.diagnose.verdict import diagnosis_of
-from patcher.errors import UkyError
+from patcher.errors import UkyError, UsageError
 from patcher.i18n import Phrase, phrase
 from patcher.logs.agent.writers import writers
 from patcher.logs.duration import duration
@@ -64,7 +64,13 @@ _UNKNOWN_PHASE = 600.0
 a network disk can be silent for as long."""
 
 
-def diagnose(session: Session, log: str, against: str | None = None) -> Diagnosis:
+OnProgress: TypeAlias = "Callable[[Phrase | str], object]"
+"""Is told what is under way where that may take a while, and "" when it is done."""
+
+
+def diagnose(
+    session: Session, log: str, against: str | None = None, progress: OnProgress = lambda _: None
+) -> Diagnosis:
     """Diagnose the log of a run, for the command line: as `diagnose_any`, but a log without any trace of a run is an
     error.
 
@@ -76,13 +82,15 @@ def diagnose(session: Session, log: str, against: str | None = None) -> Diagnosi
         raise no_log_error(session, log, _COMMAND)
     if path.is_dir() and is_of_sources(path):
         raise sources_error(session, path, _COMMAND)
-    found = diagnose_any(session, log, against)
+    found = diagnose_any(session, log, against, progress)
     if found.blank and not (path.is_file() and is_being_written(path)):
         raise no_run_error(session, log, found, _COMMAND)
     return found
 
 
-def diagnose_any(session: Session, log: str, against: str | None = None) -> Diagnosis:
+def diagnose_any(
+    session: Session, log: str, against: str | None = None, progress: OnProgress = lambda _: None
+) -> Diagnosis:
     """Diagnose a file, the newest run in a folder, or standard input (`-`).
 
     Args:
@@ -91,7 +99,8 @@ def diagnose_any(session: Session, log: str, against: str | None = None) -> Diag
     Raises UsageError for a log that cannot be read, RecordError for a malformed symptom record.
     """
     scanner = Scanner(session.symptoms)
-    parts, logs, earlier = _read_newest_run(scanner, log)
+    require_good_log(session, scanner, log, against)
+    parts, logs, earlier = _read_newest_run(scanner, log, progress)
     found = judge_logs(session, parts, log)
     found = replace(found, notes=(*_notes_on_end(found, parts, logs), *scanner.notes))
     if Path(log).is_dir():
@@ -137,6 +146,22 @@ def look_up(session: Session, found: Diagnosis) -> Diagnosis:
     return replace(found, findings=tuple(explained if one is root else one for one in found.findings))
 
 
+def require_good_log(session: Session, scanner: Scanner, log: str, against: str | None) -> None:
+    """Raise UsageError for a log to compare with that is none of a run, and where one cannot be compared with it."""
+    if against is None:
+        return
+    if log == STANDARD_INPUT or against == STANDARD_INPUT:
+        raise UsageError(
+            phrase("--against reads both logs twice, and standard input can be read only once"),
+            advice=phrase("Write it to a file first."),
+        )
+    if not Path(against).exists():
+        raise no_log_error(session, against, _COMMAND)
+    evidence = merge_evidence([read_log(scanner, one) for one in group_by_run(logs_named(against))[0]])
+    if evidence.blank:
+        raise no_run_error(session, against, diagnosis_of(evidence, FixContext()), _COMMAND)
+
+
 def add_comparison(found: Diagnosis, logs: Sequence[RotatedLog], against: str | None) -> Diagnosis:
     """Add how the logs differ from the log of a good run, where `against` names one. Raises UsageError if it cannot be
     read."""
@@ -176,7 +201,9 @@ def judge_logs(
     return found
 
 
-def _read_newest_run(scanner: Scanner, log: str) -> tuple[list[LogOfRun], list[RotatedLog], list[RotatedLog]]:
+def _read_newest_run(
+    scanner: Scanner, log: str, progress: OnProgress
+) -> tuple[list[LogOfRun], list[RotatedLog], list[RotatedLog]]:
     """The evidence of the newest run's logs, those logs, and the logs of earlier runs.
 
     Groups of files without any trace of a run are skipped. If no group has one, the result is the newest group.
@@ -184,9 +211,13 @@ def _read_newest_run(scanner: Scanner, log: str) -> tuple[list[LogOfRun], list[R
     groups = group_by_run(logs_named(log))
     first: list[LogOfRun] | None = None
     for at, group in enumerate(groups):
-        parts = [
-            part for one in group if (part := _read_or_skip(scanner, one, timed=len(group) > 1, alone=log)) is not None
-        ]
+        parts = []
+        for number, one in enumerate(group, 1):
+            if len(group) > 1:
+                progress(phrase("reading logs: {done} of {total}", done=number, total=len(group)))
+            if (part := _read_or_skip(scanner, one, timed=len(group) > 1, alone=log)) is not None:
+                parts.append(part)
+        progress("")
         if any(not part.evidence.blank for part in parts):
             return parts, group, [one for other in groups[at + 1 :] for one in other]
         first = first or parts

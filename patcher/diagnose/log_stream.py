@@ -162,6 +162,11 @@ class LogStream:
         if self._left is not None:
             self._left -= len(piece)
         if not self._seen and not _is_text(piece[:_BINARY_HEAD]):
+            if self._name == STANDARD_INPUT and piece.startswith((_GZIP, _XZ, _ZSTD)):
+                raise NoTextError(
+                    phrase("standard input is packed"),
+                    advice=phrase("Unpack it on the way: {command}", command="zcat LOG.gz | uky-patch diagnose -"),
+                )
             raise NoTextError(
                 phrase("{path} is no log", path=self._name),
                 cause="it is no text, but a binary file",

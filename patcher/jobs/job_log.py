@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from patcher.diagnose.diagnose import add_comparison, judge_logs, look_up, silence_limit
+from patcher.diagnose.diagnose import add_comparison, judge_logs, look_up, require_good_log, silence_limit
 from patcher.diagnose.diagnosis import Diagnosis
 from patcher.diagnose.ended import add_signal, ended_from_outside, silent_end
 from patcher.diagnose.evidence import LogOfRun
@@ -130,6 +130,7 @@ def diagnose_job(
         state = connection.channel.ask("job_look", id=name).values
         job = job_of(state)
         scanner = Scanner(session.symptoms)
+        require_good_log(session, scanner, job.log, against)
         with job_log(connection, state) as log:
             with log.path.open("rb") as stream:
                 evidence = scanner.scan([(job.log if host.here else f"{host.name}:{job.log}", stream)])

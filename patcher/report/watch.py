@@ -72,7 +72,9 @@ def phase_line(status: RunStatus, phase: Phase | None) -> Phrase:
     low, high = (f"{seconds:.3g}" if seconds < 100 else f"{seconds:.0f}" for seconds in status.usual)
     spans = {"low": low, "high": high, "silent": duration(status.silent)}
     usual_time = phrase("usual for this profile: {low}–{high} s; no new log line for {silent}", **spans)
-    if phase == "loop":
+    if phase == "loop" and status.usual[1] < 1:
+        usual_time = phrase("usual: less than 1 s; no new log line for {silent}", **spans)
+    elif phase == "loop":
         usual_time = phrase("usual: {low}–{high} s; no new log line for {silent}", **spans)
     fields = {"phase": phase_name(phase), "seconds": duration(status.seconds), "usual": usual_time}
     if phase == "loop":
@@ -86,7 +88,7 @@ def activity_line(activity: Activity) -> Phrases | None:
         return None
     parts: list[Phrase] = [
         phrase(
-            "{count} processes, {busy} of them busy, processor {cpu} %, memory {memory} GiB, disk {disk} MB/s",
+            "{count} {count:process|processes}, {busy} of them busy, processor {cpu} %, memory {memory} GiB, disk {disk} MB/s",
             count=activity.processes,
             busy=len(activity.busy),
             cpu=f"{sum(activity.cpu.values()):.0f}",

@@ -247,6 +247,28 @@ def test_beside_a_good_run_s_log(ask: Callable[..., Answer], log: Callable[[str]
     assert told["added"][-1]["text"] == "ValueError: 3 rows, not 4"
 
 
+def test_the_log_of_the_good_run_has_to_be_one(
+    ask: Callable[..., Answer], log: Callable[[str], str], tmp_path: Path
+) -> None:
+    path, good = log(unfinished()), tmp_path / "good.log"
+    for content, told in (("", "is empty"), ("root:x:0:0\n", "nothing of a training run is in")):
+        good.write_text(content)
+        answer = ask("diagnose", path, "--against", str(good))
+        assert (answer.code, answer.out) == (2, "")
+        assert told in answer.err
+    for words in (("-", "--against", path), (path, "--against", "-")):
+        answer = ask("diagnose", *words)
+        assert (answer.code, answer.out) == (2, "")
+        assert "standard input can be read only once" in answer.err
+
+
+def test_a_packed_log_on_standard_input(ask: Callable[..., Answer], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(gzip.compress(b"ready\n" * 99))))
+    answer = ask("diagnose", "-")
+    assert answer.code == 2
+    assert "zcat LOG.gz | uky-patch diagnose -" in answer.err
+
+
 @pytest.mark.parametrize("name", ["none.log", "."])
 def test_what_is_no_log(ask: Callable[..., Answer], name: str) -> None:
     answer = ask("diagnose", name)

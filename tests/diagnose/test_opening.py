@@ -137,6 +137,16 @@ def test_a_session_of_ray_and_its_rotated_logs(tmp_path: Path) -> None:
     assert kept == ["gcs_server.out", "raylet.out"]
 
 
+def test_an_empty_session_does_not_hide_the_logs_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "session_latest").mkdir()
+    (tmp_path / "train.log").write_text("ready\n")
+    assert [one.parts for one in logs_named(str(tmp_path))] == [(str(tmp_path / "train.log"),)]
+    (tmp_path / "train.log").write_text("")
+    with pytest.raises(UsageError, match="there are no logs") as raised:
+        logs_named(str(tmp_path))
+    assert str(raised.value.cause) == "1 log there, and nothing in it"
+
+
 def test_whether_a_file_is_being_written(tmp_path: Path) -> None:
     path = tmp_path / "run.log"
     path.write_text("x")
