@@ -88,7 +88,8 @@ def activity_line(activity: Activity) -> Phrases | None:
         return None
     parts: list[Phrase] = [
         phrase(
-            "{count} {count:process|processes}, {busy} of them busy, processor {cpu} %, memory {memory} GiB, disk {disk} MB/s",
+            "{count} {count:process|processes}, {busy} of them busy, processor {cpu} %, memory {memory} GiB, "
+            "disk {disk} MB/s",
             count=activity.processes,
             busy=len(activity.busy),
             cpu=f"{sum(activity.cpu.values()):.0f}",
