@@ -35,6 +35,7 @@ VERBS: dict[str, str] = {
     "model-newest": "patcher.assets.agent.models:newest",
     "model-warm": "patcher.assets.agent.models:warm",
     "job_start": "patcher.jobs.agent.starting:start",
+    "job_check": "patcher.jobs.agent.starting:check",
     "job_list": "patcher.jobs.agent.log_reading:jobs",
     "job_look": "patcher.jobs.agent.log_reading:look",
     "job_follow": "patcher.jobs.agent.log_reading:follow",

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 
 from ahocorasick_rs import AhoCorasick, MatchKind
@@ -24,6 +25,10 @@ from patcher.secrets.prefilter import SIGNS
 from patcher.secrets.redacting import Redactor
 from patcher.secrets.values import Span
 
+_MOST_LEARNT = 200
+"""Values that were recognised and are hidden everywhere. Set by hand: each makes the search a little slower."""
+_BEGINNING = 16
+"""Blocks of BLOCK characters of a log that are searched for them: some three seconds. Set by hand."""
 _BEGIN, _END = b"-----BEGIN", b"-----END"
 
 
@@ -45,6 +50,7 @@ def sealed(
         pseudonyms = None if options.keep_names else Pseudonyms(run.users, run.homes, run.hosts)
         sealer = Sealer(run.secrets, pseudonyms, stack)
         every = [*run.sections, *sections, *reports(run, lacking, renamed=not options.keep_names)]
+        sealer.learn(run.log.path if run.log is not None else None, every)
         files = sorted(map(sealer.seal, every), key=lambda file: (file.name.count("/"), file.name))
         sealer.prove(files)
         replaced = Counter({"secrets": run.hidden})
@@ -80,6 +86,26 @@ class Sealer:
         self._secrets = sorted({secret for secret in secrets if secret.strip()}, key=len, reverse=True)
         self._redactor = Redactor(self._secrets, find_signs_fast)
         self._pseudonyms = pseudonyms
+
+    def learn(self, log: Path | None, sections: Sequence[Section]) -> None:
+        """Know everywhere what is recognised anywhere: a value by the name before it, a person by a home folder.
+
+        `log`: its beginning may show what the archive lacks, as not all of a log is in it.
+        """
+
+        def texts() -> Iterator[str]:
+            for section in sections:
+                if isinstance(section.content, str):
+                    yield section.content
+            if log is not None:
+                yield from _beginning(log)
+
+        found = recognised_in(texts(), self._redactor) - set(self._secrets)
+        if found:
+            self._secrets = sorted((*self._secrets, *found), key=len, reverse=True)
+            self._redactor = Redactor(self._secrets, find_signs_fast)
+        if self._pseudonyms is not None:
+            self._pseudonyms.learn(texts())
 
     def seal(self, section: Section) -> Sealed:
         """One file without secrets. Raises OSError where what is too large to hold cannot be put aside."""
@@ -125,6 +151,19 @@ class Sealer:
         return text
 
 
+def recognised_in(texts: Iterable[str], redactor: Redactor | None = None) -> set[str]:
+    """The values in these texts that a name before them shows to be secrets, at most `_MOST_LEARNT` of them."""
+    redactor = redactor or Redactor((), find_signs_fast)
+    for text in texts:
+        redactor.text(text)
+    return set(sorted(redactor.recognised, key=lambda value: (-len(value), value))[:_MOST_LEARNT])
+
+
+def recognised_in_log(path: Path) -> set[str]:
+    """The same for the beginning of a log. Raises UsageError where it cannot be read."""
+    return recognised_in(_beginning(path))
+
+
 def find_signs_fast(small: str) -> Iterator[Span]:
     """Where what gives secrets away stands in a text of small letters; five times as fast as with patterns.
 
@@ -136,6 +175,11 @@ def find_signs_fast(small: str) -> Iterator[Span]:
 @lru_cache(maxsize=1)
 def _automaton() -> AhoCorasick:
     return AhoCorasick(SIGNS, matchkind=MatchKind.LeftmostLongest)
+
+
+def _beginning(log: Path) -> Iterator[str]:
+    """The blocks of a log's beginning, where the command and the variables of a run stand."""
+    return islice(_blocks(log), _BEGINNING)
 
 
 def _blocks(path: Path) -> Iterator[str]:

@@ -44,6 +44,7 @@ def command(
     from patcher.report.jobs import job_json
     from patcher.terminal.document import print_report
     from patcher.terminal.printing import terminal_columns
+    from patcher.terminal.progress import progress
     from patcher.terminal.report_file import page_file
 
     place = page_file(html)
@@ -51,27 +52,45 @@ def command(
     if subject.host is None:
         if job is not None:
             raise UsageError(phrase("--job names a job of a host, and a log was given"))
-        found = diagnose(session, target, against)
-        write_page(place, found, target, ["diagnose", target])
+        found = diagnose(session, target, against, progress)
+        write_page(place, found, target, ["diagnose", target], logs=found.logs or [target])
         print_report(diagnosis_report(found, session.output, target, columns=terminal_columns()))
         return ExitCode.CLEAN if found.clean else ExitCode.FINDINGS
     with explain_unknown_host(session, subject, "uky-patch diagnose"):
         of_job = diagnose_job(session, subject.host, job, against)
     found = of_job.diagnosis
-    write_page(place, found, target, ["diagnose", target])
+    logs = [of_job.job.log] if subject.host.here else ()
+    write_page(place, found, target, ["diagnose", target], logs=logs)
     job_fields = {"host": subject.host.name, **job_json(of_job.job)}
     print_report(diagnosis_report(found, session.output, target, job_fields, columns=terminal_columns()))
     return ExitCode.CLEAN if found.clean else ExitCode.FINDINGS
 
 
 def write_page(
-    place: Path | None, found: Diagnosis, log: str, words: Sequence[str], stacks: Sequence[Mapping[str, Any]] = ()
+    place: Path | None,
+    found: Diagnosis,
+    log: str,
+    words: Sequence[str],
+    stacks: Sequence[Mapping[str, Any]] = (),
+    *,
+    logs: Sequence[str] = (),
 ) -> None:
-    """Write the page of a run, where one was asked for. `words`: the command that made it, without --html."""
+    """Write the page of a run, where one was asked for.
+
+    Args:
+        words: the command that made it, without --html.
+        logs: files of the run here. A secret that they show beside its name is hidden on the page wherever it stands.
+    """
     if place is None:
         return
     from datetime import date
 
+    from patcher.bundle.sealing import recognised_in_log
+    from patcher.secrets.redacting import learn
+
+    for name in logs:
+        if Path(name).is_file():
+            learn(recognised_in_log(Path(name)))
     from patcher.report.run_page import run_page
     from patcher.terminal.report_file import write_whole
 

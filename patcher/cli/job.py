@@ -55,6 +55,7 @@ def status(session: Session, /, host: str, job: str | None, **given: Any) -> int
 def logs(session: Session, /, host: str, job: str | None, follow: bool, lines: int, **given: Any) -> int:
     """The last lines of its log; with -f also those to come. In JSON it is the last lines once it has ended."""
     from patcher import jobs
+    from patcher.jobs.follow_log import verdict_now
     from patcher.remote.link import linked
     from patcher.report.jobs import followed_report, log_report
     from patcher.terminal.document import print_report
@@ -69,10 +70,13 @@ def logs(session: Session, /, host: str, job: str | None, follow: bool, lines: i
         verdict = None
         if follow:
             verdict = jobs.follow(link.reconnect, connection, found, jobs.JobListener(text=on_text), offset=offset)
+            if verdict.job.over:
+                # Only the end of the log was followed: which phase the job was in, all of it tells.
+                verdict = verdict_now(link.connection, verdict.job)
             print_report(followed_report(machine, verdict))
         if last is not None:
             print_report(log_report(machine, found, last.text, verdict))
-    return ExitCode.CLEAN
+    return ExitCode.INTERRUPTED if verdict is not None and verdict.kind == "running" else ExitCode.CLEAN
 
 
 @command.command("attach")
@@ -122,9 +126,12 @@ def stop(session: Session, /, host: str, job: str | None, grace: float, **given:
         def on_list(processes: Sequence[Mapping[str, Any]]) -> None:
             print_report(stopping_report(processes))
 
-        stopped = jobs.stop(link.open()[0], job, grace=grace, on_list=on_list)
-    print_report(stopped_report(machine, stopped, session.output))
-    return ExitCode.FINDINGS if stopped.left else ExitCode.CLEAN
+        connection = link.open()[0]
+        stopped = jobs.stop(connection, job, grace=grace, on_list=on_list)
+        # The newest one may have ended before an older one that it was started beside.
+        running = [one for one in jobs.all_jobs(connection) if not one.over] if stopped.had_ended and not job else []
+    print_report(stopped_report(machine, stopped, session.output, running))
+    return ExitCode.FINDINGS if stopped.left or running else ExitCode.CLEAN
 
 
 def show_log_text(text: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -9,14 +10,26 @@ import click
 from patcher.cli.help import Command
 from patcher.cli.hosts import ordered_host, reach_options
 from patcher.cli.options import with_session
-from patcher.errors import ExitCode
+from patcher.errors import ExitCode, UsageError
+from patcher.i18n import phrase
 from patcher.session.session import Session
 
 if TYPE_CHECKING:
     from patcher.remote.host import Profile
 
 
-@click.command("run", cls=Command)
+class _Run(Command):
+    """Knows which words came after `--`, which click does not tell from others."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta[_BEHIND] = tuple(args[args.index("--") + 1 :]) if "--" in args else ()
+        return super().parse_args(ctx, args)
+
+
+_BEHIND = "patcher.cli.run.behind"
+
+
+@click.command("run", cls=_Run)
 @click.argument("profile", type=click.Choice(["standard", "debug", "fast-load"]))
 @click.argument("overrides", nargs=-1, metavar="[-- OVERRIDE...]")
 @click.option("--host", "name", default="here", metavar="HOST", help="Where; this machine by default.")
@@ -52,6 +65,13 @@ def command(
     from patcher.terminal.document import print_report
     from patcher.terminal.live import Live
 
+    behind = click.get_current_context().meta[_BEHIND]
+    if overrides != behind:
+        command_line = shlex.join(["uky-patch", "run", profile, "--", *overrides])
+        raise UsageError(
+            phrase("{word} is no part of the command; overrides come after --", word=overrides[0]),
+            advice=phrase("As an override: {command}", command=command_line),
+        )
     host = ordered_host(session, name, given)
     if host.here and host.python is None and (script or host.script) is None:
         session.require_environment()  # A script of the fork's own is rendered for no versions.

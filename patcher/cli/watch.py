@@ -103,7 +103,14 @@ def command(
     if place is not None:
         stacks = report.as_json()["stacks"]
         groups = stacks["groups"] if stacks is not None else ()
-        write_page(place, report.diagnosis, " ".join(targets) or f"pid {pid}", ["watch", *targets], groups)
+        write_page(
+            place,
+            report.diagnosis,
+            " ".join(targets) or f"pid {pid}",
+            ["watch", *targets],
+            groups,
+            logs=[log] if log else [],
+        )
     print_report(watch_report(report, session.output))
     return exit_code(report)
 

@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 
 from patcher.diagnose.compare_logs import compare
 from patcher.diagnose.diagnosis import Diagnosis
@@ -30,8 +30,10 @@ from patcher.diagnose.log_files import RotatedLog, group_by_run, is_of_sources, 
 from patcher.diagnose.log_stream import STANDARD_INPUT, NoTextError, open_log
 from patcher.diagnose.scanner import Scanner
 from patcher.diagnose.verdict import diagnosis_of
-from patcher.errors import UkyError
+from patcher.errors import UkyError, UsageError
+from patcher.i18n import Phrase, phrase
 from patcher.logs.agent.writers import writers
+from patcher.logs.duration import duration
 from patcher.packages.environment import ABSENT, assumed, probe
 from patcher.patching.status import records_status
 from patcher.profiles.phase_durations import usual_seconds
@@ -39,6 +41,7 @@ from patcher.session.session import Session
 
 if TYPE_CHECKING:
     from patcher.diagnose.evidence import Evidence
+    from patcher.logs.milestones import Phase
     from patcher.plan.outcome import RecordOutcome
 
 
@@ -61,7 +64,13 @@ _UNKNOWN_PHASE = 600.0
 a network disk can be silent for as long."""
 
 
-def diagnose(session: Session, log: str, against: str | None = None) -> Diagnosis:
+OnProgress: TypeAlias = "Callable[[Phrase | str], object]"
+"""Is told what is under way where that may take a while, and "" when it is done."""
+
+
+def diagnose(
+    session: Session, log: str, against: str | None = None, progress: OnProgress = lambda _: None
+) -> Diagnosis:
     """Diagnose the log of a run, for the command line: as `diagnose_any`, but a log without any trace of a run is an
     error.
 
@@ -73,13 +82,15 @@ def diagnose(session: Session, log: str, against: str | None = None) -> Diagnosi
         raise no_log_error(session, log, _COMMAND)
     if path.is_dir() and is_of_sources(path):
         raise sources_error(session, path, _COMMAND)
-    found = diagnose_any(session, log, against)
+    found = diagnose_any(session, log, against, progress)
     if found.blank and not (path.is_file() and is_being_written(path)):
         raise no_run_error(session, log, found, _COMMAND)
     return found
 
 
-def diagnose_any(session: Session, log: str, against: str | None = None) -> Diagnosis:
+def diagnose_any(
+    session: Session, log: str, against: str | None = None, progress: OnProgress = lambda _: None
+) -> Diagnosis:
     """Diagnose a file, the newest run in a folder, or standard input (`-`).
 
     Args:
@@ -88,8 +99,10 @@ def diagnose_any(session: Session, log: str, against: str | None = None) -> Diag
     Raises UsageError for a log that cannot be read, RecordError for a malformed symptom record.
     """
     scanner = Scanner(session.symptoms)
-    parts, logs, earlier = _read_newest_run(scanner, log)
-    found = replace(judge_logs(session, parts, log), notes=scanner.notes)
+    require_good_log(session, scanner, log, against)
+    parts, logs, earlier = _read_newest_run(scanner, log, progress)
+    found = judge_logs(session, parts, log)
+    found = replace(found, notes=(*_notes_on_end(found, parts, logs), *scanner.notes))
     if Path(log).is_dir():
         found = replace(found, logs=_names(logs), earlier=_names(earlier))
     return add_comparison(look_up(session, found), logs, against)
@@ -133,6 +146,22 @@ def look_up(session: Session, found: Diagnosis) -> Diagnosis:
     return replace(found, findings=tuple(explained if one is root else one for one in found.findings))
 
 
+def require_good_log(session: Session, scanner: Scanner, log: str, against: str | None) -> None:
+    """Raise UsageError for a log to compare with that is none of a run, and where one cannot be compared with it."""
+    if against is None:
+        return
+    if log == STANDARD_INPUT or against == STANDARD_INPUT:
+        raise UsageError(
+            phrase("--against reads both logs twice, and standard input can be read only once"),
+            advice=phrase("Write it to a file first."),
+        )
+    if not Path(against).exists():
+        raise no_log_error(session, against, _COMMAND)
+    evidence = merge_evidence([read_log(scanner, one) for one in group_by_run(logs_named(against))[0]])
+    if evidence.blank:
+        raise no_run_error(session, against, diagnosis_of(evidence, FixContext()), _COMMAND)
+
+
 def add_comparison(found: Diagnosis, logs: Sequence[RotatedLog], against: str | None) -> Diagnosis:
     """Add how the logs differ from the log of a good run, where `against` names one. Raises UsageError if it cannot be
     read."""
@@ -150,6 +179,7 @@ def judge_logs(
     installed: Mapping[str, str] | None = None,
     ended: bool | None = None,
     silent: bool | None = None,
+    last_words: bool = True,
 ) -> Diagnosis:
     """Judge the evidence of one run's logs, and choose the fixes that apply to the versions and the tree at hand.
 
@@ -158,19 +188,22 @@ def judge_logs(
         installed: versions on the machine where the run was; by default those installed here.
         ended: whether the run is known to be over; None where only the log can tell.
         silent: whether the log is known to have stopped growing; None where that is not known.
+        last_words: as in `diagnosis_of`.
     """
     evidence = merge_evidence(parts)
     silent = _is_silent(log, evidence) if silent is None else silent
     context = FixContext(_versions(session, evidence, installed), log=log if _is_plain_file(log) else "")
-    found = diagnosis_of(evidence, context, ended=ended, silent=silent)
+    found = diagnosis_of(evidence, context, ended=ended, silent=silent, last_words=last_words)
     if any(offer.patch for finding in found.findings for offer in finding.fixes):
         root = str(session.root_option) if session.root_option is not None else ""
         context = replace(context, outcomes=_record_outcomes(session, context.versions), root=root)
-        found = diagnosis_of(evidence, context, ended=ended, silent=silent)
+        found = diagnosis_of(evidence, context, ended=ended, silent=silent, last_words=last_words)
     return found
 
 
-def _read_newest_run(scanner: Scanner, log: str) -> tuple[list[LogOfRun], list[RotatedLog], list[RotatedLog]]:
+def _read_newest_run(
+    scanner: Scanner, log: str, progress: OnProgress
+) -> tuple[list[LogOfRun], list[RotatedLog], list[RotatedLog]]:
     """The evidence of the newest run's logs, those logs, and the logs of earlier runs.
 
     Groups of files without any trace of a run are skipped. If no group has one, the result is the newest group.
@@ -178,9 +211,13 @@ def _read_newest_run(scanner: Scanner, log: str) -> tuple[list[LogOfRun], list[R
     groups = group_by_run(logs_named(log))
     first: list[LogOfRun] | None = None
     for at, group in enumerate(groups):
-        parts = [
-            part for one in group if (part := _read_or_skip(scanner, one, timed=len(group) > 1, alone=log)) is not None
-        ]
+        parts = []
+        for number, one in enumerate(group, 1):
+            if len(group) > 1:
+                progress(phrase("reading logs: {done} of {total}", done=number, total=len(group)))
+            if (part := _read_or_skip(scanner, one, timed=len(group) > 1, alone=log)) is not None:
+                parts.append(part)
+        progress("")
         if any(not part.evidence.blank for part in parts):
             return parts, group, [one for other in groups[at + 1 :] for one in other]
         first = first or parts
@@ -195,6 +232,26 @@ def _read_or_skip(scanner: Scanner, one: RotatedLog, *, timed: bool, alone: str)
         if alone == one.parts[-1]:
             raise
         return None
+
+
+def _notes_on_end(found: Diagnosis, parts: Sequence[LogOfRun], logs: Sequence[RotatedLog]) -> tuple[Phrase, ...]:
+    """Why a run may not be as its log shows it: the end of an archive is missing, or nothing has come for long."""
+    cut = [name for part in parts for name in part.evidence.cut_off]
+    if cut:
+        template = "the archive {path} is cut off, its end is missing: how the run ended is not known from it"
+        return tuple(phrase(template, path=name) for name in cut)
+    files = [Path(one.parts[-1]) for one in logs if one.parts[-1] != STANDARD_INPUT]
+    if found.verdict != "running" or not files:
+        return ()
+    newest = max(files, key=lambda path: path.stat().st_mtime)
+    age = time.time() - newest.stat().st_mtime
+    if age <= silence_limit(found.phase) or is_being_written(newest):
+        return ()
+    template = (
+        "nothing has been written to {path} for {age}, and no process that is seen here writes it: "
+        "the run has ended without a word, or this is a copy"
+    )
+    return (phrase(template, path=newest, age=duration(age)),)
 
 
 def _names(logs: Sequence[RotatedLog]) -> tuple[str, ...]:
@@ -230,12 +287,12 @@ def _is_silent(log: str, evidence: Evidence) -> bool | None:
     path = Path(log)
     if log == STANDARD_INPUT or not path.is_file() or evidence.finished is not None or not is_being_written(path):
         return None
-    return time.time() - path.stat().st_mtime > silence_limit(evidence)
+    return time.time() - path.stat().st_mtime > silence_limit(evidence.phase)
 
 
-def silence_limit(evidence: Evidence) -> float:
+def silence_limit(phase: Phase | None) -> float:
     """Seconds without output after which a run counts as stalled, by the phase that it is in."""
-    return usual_seconds("standard", evidence.phase)[1] if evidence.phase is not None else _UNKNOWN_PHASE
+    return usual_seconds("standard", phase)[1] if phase is not None else _UNKNOWN_PHASE
 
 
 def _versions(session: Session, evidence: Evidence, installed: Mapping[str, str] | None) -> Mapping[str, str]:

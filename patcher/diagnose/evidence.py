@@ -187,6 +187,8 @@ class Evidence:
     """By file: how many lines it has, and the offset of its end."""
     lines: int = 0
     size: int = 0
+    cut_off: tuple[str, ...] = ()
+    """The files that are archives whose end is missing."""
 
     @property
     def ended_well(self) -> bool:

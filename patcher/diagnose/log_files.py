@@ -16,7 +16,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeAlias
 
 from patcher.diagnose.log_stream import STANDARD_INPUT, open_log
 from patcher.errors import UsageError
@@ -62,28 +62,45 @@ def logs_named(log: str) -> Sequence[RotatedLog]:
     path = Path(log)
     if log == STANDARD_INPUT or not path.is_dir():
         return [RotatedLog((log,))]
-    top = path / _LATEST if (path / _LATEST).is_dir() else path
-    top = top / "logs" if (top / "logs").is_dir() else top
-    parts: dict[str, list[tuple[int, float, str]]] = {}
-    for folder, folders, names in os.walk(top):
-        folders[:] = [one for one in folders if may_hold_logs(one)]
-        for name in sorted(names):
-            if (found := _log_name(name)) is not None:
-                file = Path(folder) / name
-                with contextlib.suppress(OSError):
-                    status = file.stat()
-                    if stat.S_ISREG(status.st_mode) and status.st_size:
-                        turn = int(found.groupdict().get("turn") or 0)
-                        parts.setdefault(f"{folder}/{found['stem']}", []).append((-turn, status.st_mtime, str(file)))
+    parts, empty = _logs_below(path / _LATEST) if (path / _LATEST).is_dir() else ({}, 0)
+    if not parts:
+        parts, empty = _logs_below(path)
     if not parts:
         raise UsageError(
             phrase("there are no logs in {folder}", folder=path),
+            cause=phrase("{count} {count:log|logs} there, and nothing in {count:it|them}", count=empty)
+            if empty
+            else "",
             advice="Logs are files that end in .log, .out, .err or .txt, packed and rotated ones too.",
         )
     return [
         RotatedLog(tuple(name for _, _, name in sorted(found)), bool(_DAEMON_LOGS.match(Path(stem).name)))
         for stem, found in sorted(parts.items())
     ]
+
+
+_Parts: TypeAlias = "dict[str, list[tuple[int, float, str]]]"
+"""By the path of a log without its number and ending: its rotated parts, with number, time and path."""
+
+
+def _logs_below(folder: Path) -> tuple[_Parts, int]:
+    """The logs below a folder, of a session of Ray those below `logs` alone, and how many more are empty."""
+    top = folder / "logs" if (folder / "logs").is_dir() else folder
+    parts: _Parts = {}
+    empty = 0
+    for at, folders, names in os.walk(top):
+        folders[:] = [one for one in folders if may_hold_logs(one)]
+        for name in sorted(names):
+            if (found := _log_name(name)) is not None:
+                file = Path(at) / name
+                with contextlib.suppress(OSError):
+                    status = file.stat()
+                    if stat.S_ISREG(status.st_mode) and status.st_size:
+                        turn = int(found.groupdict().get("turn") or 0)
+                        parts.setdefault(f"{at}/{found['stem']}", []).append((-turn, status.st_mtime, str(file)))
+                    elif stat.S_ISREG(status.st_mode):
+                        empty += 1
+    return parts, empty
 
 
 def may_hold_logs(folder: str) -> bool:

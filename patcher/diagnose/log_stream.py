@@ -129,7 +129,7 @@ terminal."""
 
 
 class NoTextError(UsageError):
-    """The file is binary, so it is no log."""
+    """The file holds no text, so it is no log."""
 
 
 class LogStream:
@@ -140,6 +140,8 @@ class LogStream:
         self._read: Callable[[int], bytes] = getattr(stream, "read1", stream.read)
         self._left = most
         self._seen = False
+        self.cut_off = False
+        """Whether it is an archive whose end is missing; what came before was read."""
 
     def read(self, count: int) -> bytes:
         """Read at most `count` bytes; none at the end. Raises UsageError."""
@@ -147,13 +149,24 @@ class LogStream:
             count = min(count, self._left)
         try:
             piece = self._read(count)
-        except EOFError:
+        except EOFError as error:
+            self.cut_off = True
+            if not self._seen:
+                raise NoTextError(
+                    phrase("cannot read {path}", path=self._name),
+                    cause="the archive is cut off before its first line, or broken",
+                ) from error
             return b""
         except (OSError, lzma.LZMAError, zlib.error, ValueError) as error:
             raise unreadable(self._name, error) from error
         if self._left is not None:
             self._left -= len(piece)
         if not self._seen and not _is_text(piece[:_BINARY_HEAD]):
+            if self._name == STANDARD_INPUT and piece.startswith((_GZIP, _XZ, _ZSTD)):
+                raise NoTextError(
+                    phrase("standard input is packed"),
+                    advice=phrase("Unpack it on the way: {command}", command="zcat LOG.gz | uky-patch diagnose -"),
+                )
             raise NoTextError(
                 phrase("{path} is no log", path=self._name),
                 cause="it is no text, but a binary file",

@@ -20,7 +20,7 @@ from patcher.diagnose.line_meaning import (
     ORIGINS,
 )
 from patcher.diagnose.log_accumulator import LogAccumulator, WaitPatterns
-from patcher.diagnose.log_stream import BLOCK_SIZE, Block, Utf8Stream, blocks
+from patcher.diagnose.log_stream import BLOCK_SIZE, Block, LogStream, Utf8Stream, blocks
 from patcher.diagnose.matched_line import MatchedLine, Sign, WordRole
 from patcher.diagnose.metrics import MetricTrends
 from patcher.diagnose.progress import ACTOR, CONFIG, COUNTED, OF_RUN, PROGRESS_WORDS, STEPS
@@ -61,16 +61,19 @@ form, and reads a MB 1 ms faster."""
 KEPT_AUTOMATA = 8
 """Automata that are kept, each for the words left over: a few times within a log, words become frequent and rare again.
 """
+Automata: TypeAlias = "dict[tuple[bool, frozenset[int]], tuple[BytesAhoCorasick, list[int]]]"
+"""By whether it is a DFA, and by the words that it leaves out; the one that was used last comes last."""
 
 
 class WordFinder:
     """Finds words in blocks of bytes, both in lower case, in time that does not grow with how often the words occur."""
 
-    def __init__(self, words: Sequence[str]) -> None:
+    def __init__(self, words: Sequence[str], automata: Automata | None = None) -> None:
+        """`automata`: those that were made for the same words before, such as for another log of the same run."""
         self._words = [word.encode() for word in words]
         self._dropped: set[int] = set()
         self._frequent: set[int] = set()
-        self._automata: dict[frozenset[int], tuple[BytesAhoCorasick, list[int]]] = {}
+        self._automata: Automata = automata if automata is not None else {}
         self._read = 0
 
     def drop(self, index: int) -> None:
@@ -82,8 +85,6 @@ class WordFinder:
         """The occurrences, in the order of their ends; where some words are frequent, of their beginnings."""
         automaton, left = self._automaton()
         self._read += len(lowered)
-        if self._read > AUTOMATON_BYTES > self._read - len(lowered):
-            self._automata.clear()
         found: list[Found] = automaton.find_matches_as_indexes(lowered, overlapping=True)
         frequent = self._words_found_often(found, left)
         if len(left) < len(self._words):
@@ -109,17 +110,19 @@ class WordFinder:
         return {left[word] for word, count in Counter(map(itemgetter(0), found)).items() if count > 2 * KEPT_AT_EDGE}
 
     def _automaton(self) -> tuple[BytesAhoCorasick, list[int]]:
-        without = frozenset(self._dropped | self._frequent)
-        if without not in self._automata:
+        key = self._read > AUTOMATON_BYTES, frozenset(self._dropped | self._frequent)
+        found = self._automata.pop(key, None)
+        if found is None:
             from ahocorasick_rs import BytesAhoCorasick, Implementation
 
             if len(self._automata) >= KEPT_AUTOMATA:
                 self._automata.pop(next(iter(self._automata)))
-            left = [index for index in range(len(self._words)) if index not in without]
+            left = [index for index in range(len(self._words)) if index not in key[1]]
             words = [self._words[index] for index in left]
-            form = Implementation.DFA if self._read > AUTOMATON_BYTES else Implementation.ContiguousNFA
-            self._automata[without] = BytesAhoCorasick(words, implementation=form), left
-        return self._automata[without]
+            form = Implementation.DFA if key[0] else Implementation.ContiguousNFA
+            found = BytesAhoCorasick(words, implementation=form), left
+        self._automata[key] = found  # The last one is the one that was used last.
+        return found
 
     def _first_and_last_places(self, lowered: bytes, word: int, most: int) -> list[Found]:
         """The first and the last occurrences of a word, in order."""
@@ -204,6 +207,7 @@ class Scanner:
         self._named = tuple(roles.items())
         self.waits = WaitPatterns(self.symptoms)
         self._signs = {id(sign): sign for one in roles.values() for sign in one.signs}.values()
+        self._automata: Automata = {}
         self._slow: dict[tuple[str, str], Symptom] = {}
         self._idle = [at for at, word in enumerate(roles) if word in COUNTED and not roles[word].signs]
         """Words that show nothing more once verl prints its own steps."""
@@ -216,10 +220,10 @@ class Scanner:
             size: bytes of a block.
             timed: whether lines get times, to be put in order with those of other logs.
         """
-        words = WordFinder(self.words)
+        words = WordFinder(self.words, self._automata)
         trends = MetricTrends(self.symptoms)
         accumulator = LogAccumulator(trends, self.waits)
-        offset = 0
+        offset, cut_off = 0, list[str]()
         for name, stream in files:
             source = Utf8Stream(stream)
             last: Block | None = None
@@ -233,7 +237,10 @@ class Scanner:
                 offset = block.offset + block.end - block.begin
             accumulator.close(name, last, source.size)
             offset += 1
+            if isinstance(stream, LogStream) and stream.cut_off:
+                cut_off.append(name)
         found = accumulator.evidence()
+        found.cut_off = tuple(cut_off)
         spent = [
             *self.waits.too_slow,
             *trends.too_slow,

@@ -52,7 +52,12 @@ line shows, behind that of a stall symptom."""
 
 
 def diagnosis_of(
-    evidence: Evidence, context: FixContext, *, ended: bool | None = None, silent: bool | None = None
+    evidence: Evidence,
+    context: FixContext,
+    *,
+    ended: bool | None = None,
+    silent: bool | None = None,
+    last_words: bool = True,
 ) -> Diagnosis:
     """Judge the evidence of a run.
 
@@ -60,6 +65,8 @@ def diagnosis_of(
         ended: whether the run is known to be over; None where only the log can tell.
         silent: whether the log is known to have stopped growing for longer than the phase may take; None where that is
             not known.
+        last_words: whether the last words of a run that is over may tell why. They do not where it was ended from
+            outside (`ended_from_outside`), or where nobody knows how it ended.
     """
     other = "other" in evidence.origins and "verl" not in evidence.origins
     sglang = "sglang" in evidence.engines and "vllm" not in evidence.engines
@@ -74,7 +81,7 @@ def diagnosis_of(
     if not found:
         # In a log that is still being written, the rest of a traceback may be to come.
         cut = _candidates_of_cut_traceback(evidence) if ended or silent is not False else []
-        found = cut or _candidates_of_complaints(evidence, ended)
+        found = cut or _candidates_of_complaints(evidence, ended, last_words=last_words)
     stalls = _stalls(evidence, hits, found, silent) if silent is not False and not ended else []
     verdict: Verdict
     if any(not one.survived and (one.symptom is None or one.symptom.kind == "failure") for one in found):
@@ -141,8 +148,14 @@ def _candidates_of_cut_traceback(evidence: Evidence) -> list[Candidate]:
     return [candidate_of_exception(one, evidence, {})]
 
 
-def _candidates_of_complaints(evidence: Evidence, ended: bool | None) -> list[Candidate]:
-    """The error, or the last words of a run that is known to be over, where no exception ended it."""
+_STEP_LINE = re.compile(r"\bstep:\d+ - ")
+
+
+def _candidates_of_complaints(evidence: Evidence, ended: bool | None, *, last_words: bool = True) -> list[Candidate]:
+    """The error, or the last words of a run that is known to be over, where no exception ended it.
+
+    The metrics of a step, `step:4 - actor/loss:0.1 - …`, are no last words: that step went well.
+    """
     if evidence.ended_well:
         return []
     if evidence.wait is not None and not ended:
@@ -156,7 +169,7 @@ def _candidates_of_complaints(evidence: Evidence, ended: bool | None) -> list[Ca
         place = native
     elif message and not evidence.step:
         place = message[0]
-    elif ended and telling:
+    elif ended and last_words and telling and not _STEP_LINE.search(telling[-1].text):
         place = telling[-1]
     else:
         return []

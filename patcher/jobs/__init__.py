@@ -2,7 +2,18 @@
 judged. `run` shows the steps from a script to a verdict.
 """
 
-from patcher.jobs.control import Stopped, all_jobs, look, running, save_working, script_of, start, stop, tail
+from patcher.jobs.control import (
+    Stopped,
+    all_jobs,
+    look,
+    require_startable,
+    running,
+    save_working,
+    script_of,
+    start,
+    stop,
+    tail,
+)
 from patcher.jobs.follow_log import JobListener, follow, verdict_now
 from patcher.jobs.job import Job, Kind, Usage, Verdict
 
@@ -16,6 +27,7 @@ __all__ = [
     "all_jobs",
     "follow",
     "look",
+    "require_startable",
     "running",
     "save_working",
     "script_of",

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from patcher.jobs.agent.folder import NOT_OVER
 from patcher.jobs.agent.stopping import GRACE
 from patcher.jobs.job import Job, State, Usage, job_of
 from patcher.secrets.redacting import Redactor
@@ -25,6 +26,14 @@ if TYPE_CHECKING:
 def script_of(profile: Profile) -> str:
     """The run script that is rendered for a profile, below the tree's root."""
     return f"run_{profile.replace('-', '_')}.sh"
+
+
+def require_startable(
+    connection: Connection, host: Host, survey: Survey | None, text: str, *, share: bool = False, force: bool = False
+) -> None:
+    """Raise RefusedError, as `start` does, where a job of a script with this text could not be started now."""
+    args = {**_start_args(host, survey), "share": share, "force": force, "text": text}
+    connection.channel.ask("job_check", **args)
 
 
 def start(
@@ -58,18 +67,26 @@ def start(
         profile=profile,
         script=script,
         arguments=list(arguments),
-        env=dict(host.env),
-        python=interpreter.python if interpreter is not None else None,
-        here=host.here,
-        host=host.name,
         share=share,
         force=force,
         steps=steps,
-        slurm=None if host.slurm is None else list(host.slurm.options),
-        **host.setup_args,
         facts={"versions": versions} if versions else {},
+        **_start_args(host, survey),
     )
     return job_of(answer.values)
+
+
+def _start_args(host: Host, survey: Survey | None) -> dict[str, Any]:
+    """Where and with what a job of this host runs."""
+    interpreter = survey.interpreter if survey is not None else None
+    return {
+        "env": dict(host.env),
+        "python": interpreter.python if interpreter is not None else None,
+        "here": host.here,
+        "host": host.name,
+        "slurm": None if host.slurm is None else list(host.slurm.options),
+        **host.setup_args,
+    }
 
 
 def all_jobs(connection: Connection) -> tuple[Job, ...]:
@@ -113,6 +130,11 @@ class Stopped:
     """Those that were stopped, each with `pid`, `name`, and `how`: TERM or KILL."""
     left: Sequence[Mapping[str, Any]]
     """Those that could not be stopped, each with `pid` and `name`."""
+
+    @property
+    def had_ended(self) -> bool:
+        """Whether the job was over before."""
+        return self.was not in NOT_OVER
 
 
 def stop(

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from patcher.diagnose.ended import signal_of
 from patcher.i18n import Phrase, Phrases, phrase
 from patcher.i18n.codec import decode
 from patcher.logs.milestones import NumberedLine, Phase, phase_name
@@ -233,13 +234,9 @@ def _ended_by_slurm(queue: Queue) -> Phrase | None:
 
 def _exit_cause(code: int) -> Phrase:
     """What an exit code means. A signal is -9 as a parent process sees it, and 137 as a shell tells it."""
-    number = -code if code < 0 else code - 128
-    try:
-        ended_by = signal.Signals(number).name if number > 0 else ""
-    except ValueError:
-        ended_by = ""
-    if ended_by == "SIGKILL":
+    ended_by = signal_of(code)
+    if ended_by is signal.SIGKILL:
         return phrase("killed (SIGKILL: often the kernel, out of memory)")
-    if ended_by and (code < 0 or code > 128):
-        return phrase("ended by {signal}", signal=ended_by)
+    if ended_by is not None:
+        return phrase("ended by {signal}", signal=ended_by.name)
     return phrase("exit code {code}", code=code)

@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from patcher.diagnose.diagnose import add_comparison, judge_logs, look_up, silence_limit
+from patcher.diagnose.diagnose import add_comparison, judge_logs, look_up, require_good_log, silence_limit
 from patcher.diagnose.diagnosis import Diagnosis
+from patcher.diagnose.ended import add_signal, ended_from_outside, silent_end
 from patcher.diagnose.evidence import LogOfRun
 from patcher.diagnose.log_files import RotatedLog
 from patcher.diagnose.scanner import Scanner
@@ -129,6 +130,7 @@ def diagnose_job(
         state = connection.channel.ask("job_look", id=name).values
         job = job_of(state)
         scanner = Scanner(session.symptoms)
+        require_good_log(session, scanner, job.log, against)
         with job_log(connection, state) as log:
             with log.path.open("rb") as stream:
                 evidence = scanner.scan([(job.log if host.here else f"{host.name}:{job.log}", stream)])
@@ -140,14 +142,19 @@ def diagnose_job(
         [LogOfRun(evidence, 0.0)],
         installed=None if host.here else versions,
         ended=_failed(job, evidence) or None,
-        silent=not job.over and quiet > silence_limit(evidence),
+        silent=not job.over and quiet > silence_limit(evidence.phase),
+        last_words=not ended_from_outside(job.code, stopped=job.state == "stopped"),
     )
+    verdict = _verdict(job, found)
+    ended = (silent_end(found),) if job.over and verdict == "failed" and found.root is None else ()
+    if job.state == "ended":
+        found = add_signal(found, session.symptoms, job.code, job.log if host.here else f"{host.name}:{job.log}")
     return DiagnosedJob(
         job,
         replace(
             look_up(session, found) if fetching else found,
-            verdict=_verdict(job, found),
-            notes=(_state_message(job), *scanner.notes),
+            verdict=verdict,
+            notes=(_state_message(job), *ended, *scanner.notes),
             missing=difference.missing,
             added=difference.added,
             blank=False,

@@ -65,7 +65,11 @@ def launch(session: Session, link: HostLink, wanted: RunRequest) -> Job:
         if script is None:
             script = jobs.script_of(wanted.profile)
             host = replace(wanted.host, profile=wanted.profile)
-            write_files(connection, render_all(host, found, _versions(session, found), session.tree.root))
+            rendered = render_all(host, found, _versions(session, found), session.tree.root)
+            text = next(one.text for one in rendered if one.path == script)
+            # A job that is refused leaves nothing in the tree.
+            jobs.require_startable(connection, host, found, text, share=wanted.share, force=wanted.force)
+            write_files(connection, rendered)
         return jobs.start(
             connection,
             wanted.host,

@@ -50,7 +50,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import IO, Any, TypeVar
 
-from patcher.errors import HostError
+from patcher.errors import ExitCode, HostError
 from patcher.i18n import Phrase, Phrases, phrase
 from patcher.i18n.codec import decode
 from patcher.remote import agent_program
@@ -118,6 +118,16 @@ class RefusedError(HostError):
         self.kind = kind
 
 
+class MistakenRequestError(RefusedError):
+    """The user asks for what is not there: a job by its id, a script."""
+
+    exit_code = ExitCode.USAGE
+
+
+_MISTAKES = ("no-job", "unknown", "script")
+"""Kinds of refusals that are mistakes of the user, and no trouble of the host."""
+
+
 def answer_of(verb: str, message: Mapping[str, Any], body: bytes) -> Answer:
     """The answer in the message that ends a request.
 
@@ -127,7 +137,8 @@ def answer_of(verb: str, message: Mapping[str, Any], body: bytes) -> Answer:
         case {"result": dict(result)}:
             return Answer(result, body)
         case {"refusal": {"kind": str(kind), "title": title, "cause": cause, "advice": advice}}:
-            raise RefusedError(kind, *understood(lambda: (decode(title), decode(cause), decode(advice))))
+            refusal = MistakenRequestError if kind in _MISTAKES else RefusedError
+            raise refusal(kind, *understood(lambda: (decode(title), decode(cause), decode(advice))))
         case {"bug": str(trace)}:
             raise RuntimeError(f"the agent failed at {verb}:\n{trace}")
         case _:

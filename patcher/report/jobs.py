@@ -131,15 +131,19 @@ def stopping_report(processes: Sequence[Mapping[str, Any]]) -> Iterator[Part]:
         yield Lines(phrase("stopping {processes}", processes=listing), err=True)
 
 
-def stopped_report(host: Host, stopped: Stopped, output: Output) -> Iterator[Part]:
-    """What a stop came to."""
+def stopped_report(host: Host, stopped: Stopped, output: Output, running: Sequence[Job] = ()) -> Iterator[Part]:
+    """What a stop came to. `running`: jobs that still run, where the one that was meant by default had ended."""
     if output == "json":
         report = {"was": stopped.was, "stopped": list(stopped.processes), "left": list(stopped.left)}
-        yield Json({"host": host.name, "job": job_json(stopped.job), **report})
+        still = [one.id for one in running]
+        yield Json({"host": host.name, "job": job_json(stopped.job), **report, "running": still})
         return
     language()
     job, killed = stopped.job, sum(process["how"] == "KILL" for process in stopped.processes)
-    if stopped.was not in ("queued", "running", "starting"):
+    for one in running:
+        stop = _command(host, "stop", one)
+        yield Lines(phrase("job {id} runs, and was left alone: {command}", id=one.id, command=stop))
+    if stopped.had_ended:
         message = phrase("job {id} had ended already ({state})", id=job.id, state=listed(stopped.was))
         yield Lines(message)
         if not stopped.processes:

@@ -1,7 +1,8 @@
 """The report and exit code of `watch`: state of the run, groups of processes by stack with the odd one, locks,
 diagnosis.
 
-Exit code 1 where the run failed or stalls, 130 where an interrupt left it running, else 0.
+Exit code 1 where the run failed, stalls or is gone without a sign of a good end, 130 where an interrupt left it
+running, else 0.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from patcher.errors import ExitCode
 from patcher.i18n import NOTHING, Phrase, Phrases, language, phrase, show
+from patcher.logs.duration import duration
 from patcher.logs.milestones import Phase, phase_name
 from patcher.report.diagnose import lines
 from patcher.terminal.document import Json, Lines, Output, Part
@@ -20,7 +22,8 @@ from patcher.watch.run_state import Activity, Reason, RunStatus
 from patcher.watch.stacks.grouping import Group
 from patcher.watch.stacks.processes import Process, Role
 
-_STYLES = {"ok": "green", "failed": "red", "stalled": "red", "running": "cyan"}
+_STYLES = {"ok": "green", "failed": "red", "stalled": "red", "running": "cyan", "lost": "red"}
+_BAD = ("failed", "stalled", "lost")
 _REASONS: dict[Reason, Phrase] = {
     "limit": phrase("longer than this phase ever should, and silent"),
     "bar": phrase("its progress bar does not move, and nothing is read"),
@@ -52,25 +55,16 @@ def watch_report(report: WatchResult, output: Output) -> Iterator[Part]:
             yield Lines(f"  {show(phrase('its frames are of the phase {phase}', phase=phase), tongue)}")
         for line in stack_lines(report.snapshot):
             yield Lines(f"  {show(line, tongue)}")
-    if report.diagnosis.findings or report.verdict in ("failed", "stalled"):
-        yield Lines(*lines(report.diagnosis, "", tongue)[1:])
+    below = lines(report.diagnosis, "", tongue)[1:]
+    if below and (report.diagnosis.findings or report.verdict in _BAD):
+        yield Lines(*below)
 
 
 def exit_code(report: WatchResult) -> int:
-    """0 for a run that ended well or goes on, 1 for one that failed or stalled, 130 after an interrupt."""
+    """0 for a run that ended well or goes on, 1 for one that did not, 130 after an interrupt."""
     if report.left:
         return 130
-    return ExitCode.FINDINGS if report.verdict in ("failed", "stalled") else ExitCode.CLEAN
-
-
-def duration(seconds: float) -> Phrase:
-    """`4 min 10 s`."""
-    whole = int(seconds)
-    if whole < 60:
-        return phrase("{seconds} s", seconds=whole)
-    if whole < 3600:
-        return phrase("{minutes} min {seconds} s", minutes=whole // 60, seconds=f"{whole % 60:02}")
-    return phrase("{hours} h {minutes} min", hours=whole // 3600, minutes=f"{whole % 3600 // 60:02}")
+    return ExitCode.FINDINGS if report.verdict in _BAD else ExitCode.CLEAN
 
 
 def phase_line(status: RunStatus, phase: Phase | None) -> Phrase:
@@ -78,7 +72,9 @@ def phase_line(status: RunStatus, phase: Phase | None) -> Phrase:
     low, high = (f"{seconds:.3g}" if seconds < 100 else f"{seconds:.0f}" for seconds in status.usual)
     spans = {"low": low, "high": high, "silent": duration(status.silent)}
     usual_time = phrase("usual for this profile: {low}–{high} s; no new log line for {silent}", **spans)
-    if phase == "loop":
+    if phase == "loop" and status.usual[1] < 1:
+        usual_time = phrase("usual: less than 1 s; no new log line for {silent}", **spans)
+    elif phase == "loop":
         usual_time = phrase("usual: {low}–{high} s; no new log line for {silent}", **spans)
     fields = {"phase": phase_name(phase), "seconds": duration(status.seconds), "usual": usual_time}
     if phase == "loop":
@@ -92,7 +88,8 @@ def activity_line(activity: Activity) -> Phrases | None:
         return None
     parts: list[Phrase] = [
         phrase(
-            "{count} processes, {busy} of them busy, processor {cpu} %, memory {memory} GiB, disk {disk} MB/s",
+            "{count} {count:process|processes}, {busy} of them busy, processor {cpu} %, memory {memory} GiB, "
+            "disk {disk} MB/s",
             count=activity.processes,
             busy=len(activity.busy),
             cpu=f"{sum(activity.cpu.values()):.0f}",

@@ -37,6 +37,17 @@ _SHORT = 6
 """Characters below which a value is hidden as a whole word alone: `abc` is in many words."""
 
 
+_TELLING = Pattern(r"(?=\S*[A-Za-z])(?=\S*\d)(?!/|\S*\*\*\*)\S{8,200}")
+_OF_WORDS = Pattern(r"[A-Za-z]+(?:[_.-][A-Za-z]+)*[_.-]\d{1,3}")
+"""`layer_12`, `worker-3`."""
+
+
+def is_telling(value: str) -> bool:
+    """Whether a value that stood under a secret's name is a secret also where it stands alone: no common word, no
+    number and no path."""
+    return _TELLING.fullmatch(value) is not None and _OF_WORDS.fullmatch(value) is None
+
+
 def values_here(environment: Mapping[str, str]) -> set[str]:
     """The secrets of this user that can be known: from variables, and from the files of well-known programs."""
     found = {value for name, value in environment.items() if hidden(rank(name), value) and not _PLAIN.fullmatch(value)}

@@ -52,7 +52,10 @@ def here() -> Redactor:
 
 
 class Redactor:
-    """Takes secrets out of text: those whose values are known, and what looks like one. `count`: how many so far."""
+    """Takes secrets out of text: those whose values are known, and what looks like one.
+
+    `count`: how many so far; `recognised`: the values of those that would be known again where no name tells them.
+    """
 
     def __init__(self, values: Iterable[str] = (), find: FindSigns = find_signs) -> None:
         """`find` may be a faster way to find `prefilter.SIGNS`, which this room, being sent to hosts, cannot have."""
@@ -61,6 +64,7 @@ class Redactor:
         self._find = find
         self._harmless: set[str] = set()
         self.count = 0
+        self.recognised: set[str] = set()
 
     def prepare(self) -> None:
         """Compile the patterns that a usual report needs, in some 10 ms, while something else is waited for."""
@@ -83,6 +87,7 @@ class Redactor:
             if shown == text:
                 break
             self.count += len(spans)
+            self.recognised.update(value for begin, end in spans if known.is_telling(value := text[begin:end]))
             text = shown
         return text
 

@@ -148,7 +148,8 @@ class LocalLog:
         if self._path is None:
             return []
         try:
-            log = open_binary(self._path)
+            # The file that is followed may have another name by now: `mv run.log run.log.1`.
+            log = open_binary(Path(f"/proc/self/fd/{self._log.fileno()}") if self._log is not None else self._path)
         except OSError:
             return []
         log.seek(max(0, os.fstat(log.fileno()).st_size - DIAGNOSED_BYTES))
@@ -225,6 +226,8 @@ class LocalLog:
         now = os.fstat(self._log.fileno())
         if not os.path.samestat(there, now):  # Rotated: the rest of the old file, then the new one.
             self._take(state)
+            if not there.st_size:  # What is running still writes the old one, until it is told to open the new one.
+                return
             self.close()
             self._open()
             self._take(state)

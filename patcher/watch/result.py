@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from patcher.diagnose.diagnosis import Diagnosis, Verdict
 from patcher.i18n import NOTHING, Phrase, Phrases
@@ -12,6 +12,9 @@ from patcher.logs.milestones import Milestone, Phase
 from patcher.watch.run_state import Activity, End, RunStatus
 from patcher.watch.stacks.grouping import Group, ProcessGroups
 from patcher.watch.stacks.processes import MachineStacks, Process
+
+WatchVerdict: TypeAlias = Verdict | Literal["lost"]
+"""`lost`: it is gone, nobody noted its exit code, and its log shows neither a failure nor a good end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +39,7 @@ class WatchResult:
     `verdict` is `running` if only one look was asked for, and after an interrupt.
     """
 
-    verdict: Verdict
+    verdict: WatchVerdict
     status: RunStatus
     seconds: float
     """The age of the job."""
@@ -77,6 +80,7 @@ class WatchResult:
             },
             "stacks": _snapshot(self.snapshot) if self.snapshot is not None else None,
             "symptoms": self._symptoms(),
+            "detail": str(self.detail),
             "code": self.end.code if self.end is not None else None,
         }
 

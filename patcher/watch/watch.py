@@ -20,7 +20,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from patcher.diagnose.diagnosis import Diagnosis, Verdict
+from patcher.diagnose.diagnosis import Diagnosis
+from patcher.diagnose.ended import add_signal, ended_from_outside, silent_end
 from patcher.diagnose.fixes import FixContext
 from patcher.diagnose.log_argument import advise_logs_near, logs_near, no_log_error, no_run_error
 from patcher.diagnose.log_stream import is_packed, open_log
@@ -43,7 +44,7 @@ from patcher.watch.agent.process_facts import is_python, title
 from patcher.watch.host_log import HostLog
 from patcher.watch.local_log import LocalLog
 from patcher.watch.machines import Machine, host_machine, other_nodes, this_machine
-from patcher.watch.result import WatchResult
+from patcher.watch.result import WatchResult, WatchVerdict
 from patcher.watch.run_state import End, RunState, Source
 from patcher.watch.stacks.symptoms import add_stack_symptoms
 from patcher.watch.watcher import Listener, Outcome, Watcher
@@ -95,7 +96,7 @@ def watch(session: Session, asked: WatchRequest, listener: Listener) -> WatchRes
         state = RunState(_profile(asked.profile or found.source.profile), asked.limit)
 
         def is_over() -> bool:
-            return _diagnosed(found, symptoms, session, ended=None).verdict in ("ok", "failed")
+            return _diagnosed(found, symptoms, session).verdict in ("ok", "failed")
 
         watcher = Watcher(found.source, found.machines, state, listener, native=asked.native, is_over=is_over)
         left = False
@@ -104,8 +105,7 @@ def watch(session: Session, asked: WatchRequest, listener: Listener) -> WatchRes
         except KeyboardInterrupt:
             left = True
             outcome = Outcome(state.status(found.source.now()), found.source.end())
-        ended = outcome.end is not None and _early(outcome.end, state)
-        diagnosis = _diagnosed(found, symptoms, session, ended=ended or None, silent=outcome.stalled)
+        diagnosis = _diagnosed(found, symptoms, session, end=outcome.end, silent=outcome.stalled)
         verdict, detail = _verdict(outcome, diagnosis)
         if diagnosis.blank and outcome.end is not None and outcome.end.unseen:
             raise no_run_error(session, found.source.name, diagnosis, _COMMAND)
@@ -126,13 +126,11 @@ def watch(session: Session, asked: WatchRequest, listener: Listener) -> WatchRes
         )
 
 
-def _early(end: End, state: RunState) -> bool:
-    """Whether an end that the log does not show is a failure: by the exit code; without one, if training had begun."""
-    return end.code != 0 if end.code is not None else state.phase not in (None, "config")
+def _verdict(outcome: Outcome, diagnosis: Diagnosis) -> tuple[WatchVerdict, Phrase | Phrases]:
+    """The verdict, and why: the exit code counts before the diagnosis of the log.
 
-
-def _verdict(outcome: Outcome, diagnosis: Diagnosis) -> tuple[Verdict, Phrase | Phrases]:
-    """The verdict, and why: the exit code counts before the diagnosis of the log."""
+    Without an exit code a run is only called `ok` if its log shows that it came to its end.
+    """
     end = outcome.end
     if end is None:
         if outcome.stalled:
@@ -142,17 +140,21 @@ def _verdict(outcome: Outcome, diagnosis: Diagnosis) -> tuple[Verdict, Phrase | 
         return "failed", phrase("it was asked to stop")
     if end.code is not None:
         return ("ok", NOTHING) if end.code == 0 else ("failed", phrase("exit code {code}", code=end.code))
+    gone = phrase("it is gone, and nobody noted its exit code")
     if diagnosis.verdict in ("failed", "stalled"):
-        return "failed", phrase("it is gone, and nobody noted its exit code")
-    return "ok", phrase("it is gone, and nobody noted its exit code; its log names no failure")
+        return "failed", gone
+    if diagnosis.verdict == "ok":
+        return "ok", Phrases((gone, phrase("its log shows that it came to its end")))
+    return "lost", Phrases((gone, silent_end(diagnosis)))
 
 
 def _diagnosed(
-    found: _Target, symptoms: Sequence[Symptom], session: Session, *, ended: bool | None, silent: bool = False
+    found: _Target, symptoms: Sequence[Symptom], session: Session, *, end: End | None = None, silent: bool = False
 ) -> Diagnosis:
     """The diagnosis of the log as it is now.
 
-    `silent`: whether nothing has been written to it for longer than its phase may take.
+    `end`: how the run ended, where it is known to be over; `silent`: whether nothing has been written to the log for
+    longer than its phase may take.
     """
     scanner, files = Scanner(symptoms), found.source.content()
     evidence = scanner.scan(files)
@@ -160,7 +162,12 @@ def _diagnosed(
         stream.close()
     log = files[-1][0] if files and Path(files[-1][0]).is_file() else ""
     context = FixContext({**evidence.versions, **found.versions, **session.assume}, log=log)
-    return replace(diagnosis_of(evidence, context, ended=ended, silent=silent), notes=scanner.notes)
+    ended = (end is not None and end.code != 0) or None
+    told = end is None or not ended_from_outside(end.code, stopped=end.stopped)
+    judged = diagnosis_of(evidence, context, ended=ended, silent=silent, last_words=told)
+    if end is not None and not end.stopped:
+        judged = add_signal(judged, symptoms, end.code, found.source.name)
+    return replace(judged, notes=scanner.notes)
 
 
 def _redacted(diagnosis: Diagnosis, redactor: Redactor) -> Diagnosis:

@@ -79,10 +79,11 @@ def _holds(outer: str, inner: str) -> bool:
     return inner == outer or inner.startswith(outer.rstrip("/") + "/")
 
 
-def resolved(given: str | None, name: str) -> str:
+def resolved(given: str | None, name: str, *, writable: bool = True) -> str:
     """The real path of the folder for a tree, which need not exist. Raises Refusal if it may not hold one.
 
-    `given` is the path as the user gave it; without one it is the folder `name` in the home.
+    `given` is the path as the user gave it; without one it is the folder `name` in the home. `writable`: whether it is
+    to be written to, and not only read.
     """
     home = home_folder()
     homes = (home, os.path.realpath(home))
@@ -96,7 +97,7 @@ def resolved(given: str | None, name: str) -> str:
         _require_no_dangling_link(path)
         real = os.path.realpath(path)
         check(real, homes)
-        _require_writable_folder(real)
+        _require_folder(real, os.W_OK if writable else 0)
         _require_no_home(real)
     except UnicodeEncodeError:
         raise no_place(path, phrase("the host cannot write it in its file system's encoding")) from None
@@ -130,15 +131,16 @@ def _require_no_dangling_link(path: str) -> None:
             raise Refusal("unwritable", phrase("{path}: cannot be used", path=path), cause, advice)
 
 
-def _require_writable_folder(real: str) -> None:
-    """Raise Refusal if the path, or the nearest one above it that exists, is no folder, or may not be written to."""
+def _require_folder(real: str, write: int) -> None:
+    """Raise Refusal if the path, or the nearest one above it that exists, is no folder, or may not be used; `write` is
+    W_OK where it is to be written to."""
     at = real
     while not os.path.lexists(at):
         at = os.path.dirname(at)
     if not os.path.isdir(at):
         raise no_place(real, phrase("{file} is a file", file=at))
-    if not os.access(at, os.W_OK | os.X_OK | (os.R_OK if at == real else 0)):
-        code = errno.EROFS if os.statvfs(at).f_flag & os.ST_RDONLY else errno.EACCES
+    if not os.access(at, write | os.X_OK | (os.R_OK if at == real else 0)):
+        code = errno.EROFS if write and os.statvfs(at).f_flag & os.ST_RDONLY else errno.EACCES
         raise unwritable(real, OSError(code, os.strerror(code), at))
 
 

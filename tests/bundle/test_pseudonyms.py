@@ -36,6 +36,19 @@ def test_who_and_where(text: str, shown: str) -> None:
     assert found.text(shown) == shown
 
 
+def test_a_name_that_is_seen_once_is_known_everywhere() -> None:
+    text = (
+        "/home/alice/verl/x.py\nalice@gpu-node-17:~$\nwandb: Currently logged in as: alice.liddell (team)\n"
+        "on node gpu-node-17, owner alice; actions/checkout@v4 on node 3, on host cpu\n"
+    )
+    found = names()
+    found.learn([text])
+    assert found.text(text) == (
+        "/home/user1/verl/x.py\nuser1@host1:~$\nwandb: Currently logged in as: user2 (team)\n"
+        "on node host1, owner user1; actions/checkout@v4 on node 3, on host cpu\n"
+    )
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -37,6 +37,17 @@ def test_a_known_secret_of_any_kind(secret: str) -> None:
     assert not [line for line in secret.splitlines() if len(line) > 1 and line in shown]
 
 
+def test_a_value_that_is_recognised_once_is_hidden_everywhere(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text("env_vars: {'MY_SECRET': 'zzTopSecretValue1', 'DB_PASS': 'qwertyPASS9'}\n")
+    error = Section("error", phrase("the log"), "ValueError: refused for zzTopSecretValue1 / qwertyPASS9 in layer_12\n")
+    with ExitStack() as stack:
+        sealer = Sealer((), None, stack)
+        sealer.learn(log, [error, Section("x", phrase("the log"), "pass=layer_12\n")])
+        shown = b"".join(sealer.seal(error).pieces()).decode()
+    assert shown == "ValueError: refused for *** / *** in layer_12\n"
+
+
 def test_a_large_file_is_sealed_as_a_text_is(tmp_path: Path) -> None:
     text = HEALTHY * 150 + LOG + HEALTHY * 150 + LOG
     path = tmp_path / "log"

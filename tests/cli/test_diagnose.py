@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
+import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -199,6 +202,32 @@ def test_a_log_that_nobody_writes_any_more_and_one_that_is_held_open(
         assert ask("diagnose", str(path)).out.startswith("RUNNING")
 
 
+def test_a_log_that_ends_anywhere_is_not_called_running_without_a_word(
+    ask: Callable[..., Answer], log: Callable[[str], str], tmp_path: Path
+) -> None:
+    path = Path(log(unfinished()))
+    assert "no process that is seen" not in ask("diagnose", str(path)).out
+    os.utime(path, (time.time() - 90_000,) * 2)
+    answer = ask("diagnose", str(path))
+    assert (answer.code, answer.out.split()[0]) == (0, "RUNNING")
+    assert "25 h 00 min, and no process that is seen here writes it" in " ".join(answer.out.split())
+    packed = tmp_path / "half.gz"
+    content = gzip.compress((unfinished() + os.urandom(30_000).hex()).encode())
+    packed.write_bytes(content[: len(content) // 2])
+    (note,) = json.loads(ask("diagnose", str(packed), "--format", "json").out)["notes"]
+    assert "is cut off, its end is missing" in note
+
+
+def test_the_page_hides_a_value_that_the_log_shows_beside_its_name(
+    ask: Callable[..., Answer], log: Callable[[str], str], tmp_path: Path
+) -> None:
+    page = tmp_path / "run.html"
+    begin = "ready\nenv_vars: {'MY_SECRET': 'zzTopSecretValue1'}\n" + "more\n" * 40
+    ask("diagnose", log(begin + TRACEBACK + "ValueError: refused for zzTopSecretValue1\n"), "--html", str(page))
+    assert "refused for ***" in page.read_text()
+    assert "zzTop" not in page.read_text()
+
+
 def test_standard_input(ask: Callable[..., Answer], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(("ready\n" + TROUBLE).encode())))
     answer = ask("diagnose", "-")
@@ -216,6 +245,28 @@ def test_beside_a_good_run_s_log(ask: Callable[..., Answer], log: Callable[[str]
     assert "only here" in answer.out
     assert any("Final validation metrics" in line["text"] for line in told["missing"])
     assert told["added"][-1]["text"] == "ValueError: 3 rows, not 4"
+
+
+def test_the_log_of_the_good_run_has_to_be_one(
+    ask: Callable[..., Answer], log: Callable[[str], str], tmp_path: Path
+) -> None:
+    path, good = log(unfinished()), tmp_path / "good.log"
+    for content, told in (("", "is empty"), ("root:x:0:0\n", "nothing of a training run is in")):
+        good.write_text(content)
+        answer = ask("diagnose", path, "--against", str(good))
+        assert (answer.code, answer.out) == (2, "")
+        assert told in answer.err
+    for words in (("-", "--against", path), (path, "--against", "-")):
+        answer = ask("diagnose", *words)
+        assert (answer.code, answer.out) == (2, "")
+        assert "standard input can be read only once" in answer.err
+
+
+def test_a_packed_log_on_standard_input(ask: Callable[..., Answer], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(gzip.compress(b"ready\n" * 99))))
+    answer = ask("diagnose", "-")
+    assert answer.code == 2
+    assert "zcat LOG.gz | uky-patch diagnose -" in answer.err
 
 
 @pytest.mark.parametrize("name", ["none.log", "."])

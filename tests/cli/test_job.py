@@ -117,11 +117,74 @@ def test_an_interrupt_leaves_it_and_says_how_to_come_back(tree: Path) -> None:
 
 def test_what_is_not_there_is_said(tree: Path) -> None:
     done = call(tree, "job", "status", "here")
-    assert (done.returncode, done.stdout) == (5, "")
+    assert (done.returncode, done.stdout) == (2, "")
     assert "no job has been started there" in done.stderr
+    cleaned = call(tree, "clean", "--dry-run")
+    assert cleaned.returncode == 2
+    assert "only jobs of uky-patch run and uky-patch migrate are known" in cleaned.stderr
+    assert "ray stop" in cleaned.stderr
     (tree / "mine.sh").write_text("true")
     call(tree, "run", "debug", "--script", "mine.sh")
-    assert "there is no job 'x'" in call(tree, "job", "logs", "here", "--id", "x").stderr
+    unknown = call(tree, "job", "logs", "here", "--id", "x")
+    assert (unknown.returncode, unknown.stderr.splitlines()[0]) == (2, "error: there is no job 'x'")
+    assert call(tree, "run", "debug", "--script", "nosuch.sh").returncode == 2
+
+
+def test_overrides_come_after_two_dashes(tree: Path) -> None:
+    done = call(tree, "run", "standard", "debug")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "debug is no part of the command; overrides come after --" in done.stderr
+    assert "uky-patch run debug -- a=1" in call(tree, "run", "debug", "a=1").stderr
+
+
+def test_a_refused_run_leaves_the_tree_as_it_was(tree: Path) -> None:
+    (tree / "mine.sh").write_text("sleep 300")
+    assert call(tree, "run", "debug", "--script", "mine.sh", "--detach").returncode == 0
+    before = {path.name for path in tree.iterdir()}
+    done = call(tree, "--assume", "verl==0.8.0", "--assume", "vllm==0.11.0", "run", "debug")
+    assert done.returncode == 5
+    assert "a job of this tree is running" in done.stderr
+    assert {path.name for path in tree.iterdir()} == before
+
+
+def test_a_stop_of_the_newest_job_names_an_older_one_that_runs(tree: Path) -> None:
+    (tree / "long.sh").write_text("sleep 300")
+    (tree / "short.sh").write_text("true")
+    started = call(tree, "--format", "json", "run", "debug", "--script", "long.sh", "--detach")
+    first = json.loads(started.stdout)["job"]["id"]
+    call(tree, "run", "debug", "--script", "short.sh", "--share")
+    stopped = call(tree, "job", "stop", "here")
+    assert stopped.returncode == 1
+    assert f"job {first} runs, and was left alone: uky-patch job stop here --id {first}" in stopped.stdout
+    assert call(tree, "job", "stop", "here", "--id", first, "--grace", "0").returncode == 0
+
+
+def test_a_followed_log_of_an_ended_job_tells_its_phase_and_an_interrupt_is_one(tree: Path) -> None:
+    (tree / "mine.sh").write_text(f"{STEPS}; for n in $(seq 200); do echo more; done; exit 3")
+    call(tree, "run", "debug", "--script", "mine.sh")
+    followed = call(tree, "job", "logs", "here", "-f", "--lines", "1")
+    assert followed.returncode == 0
+    assert "in phase loop" in followed.stderr
+    (tree / "long.sh").write_text("echo begun; sleep 300")
+    call(tree, "run", "debug", "--script", "long.sh", "--detach")
+    command = [sys.executable, "-c", INTERRUPTIBLE, "--root", str(tree), "job", "logs", "here", "-f"]
+    env = {**os.environ, "LC_ALL": "C.UTF-8", "PYTHONPATH": str(Path(__file__).parents[2])}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env) as following:
+        assert following.stdout is not None
+        assert following.stdout.readline() == "begun\n"
+        time.sleep(1)
+        following.send_signal(signal.SIGINT)
+        _, error = following.communicate(timeout=20)
+    assert following.returncode == 130, error
+    assert "the job goes on" in error
+
+
+INTERRUPTIBLE = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from patcher.__main__ import main
+main()
+"""
 
 
 def test_the_rollout_alone_is_what_the_releases_understand(tree: Path) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import re
 
+import ahocorasick_rs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from patcher.diagnose.scanner import AUTOMATON_BYTES, KEPT_AT_EDGE, KEPT_LATER, WordFinder
+from patcher.diagnose.scanner import AUTOMATON_BYTES, KEPT_AT_EDGE, KEPT_LATER, Scanner, WordFinder
 from patcher.logs.required_words import required_words, width
 from patcher.records.symptom_parse import load_symptoms
+from tests.diagnose.diagnosed import SYMPTOMS
 
 
 @pytest.mark.parametrize(
@@ -92,6 +95,16 @@ def test_a_word_that_is_spent_is_not_found_again() -> None:
     words.find(b"abc " * 500)
     words.drop(0)
     assert words.find(b"abc zz top " * 3) == [(3, 4, 10), (3, 15, 21), (3, 26, 32)]
+
+
+def test_for_the_logs_of_one_run_the_words_are_prepared_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    real = ahocorasick_rs.BytesAhoCorasick
+    monkeypatch.setattr(ahocorasick_rs, "BytesAhoCorasick", lambda *a, **k: made.append(1) or real(*a, **k))
+    scanner = Scanner(SYMPTOMS)
+    for number in range(20):
+        scanner.scan([(f"worker-{number}.log", io.BytesIO(b"ready\n"))])
+    assert len(made) == 1
 
 
 def test_long_logs_are_read_as_short_ones_are() -> None:

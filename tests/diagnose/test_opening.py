@@ -43,6 +43,14 @@ def test_a_packed_log_that_was_cut_is_read_as_far_as_it_goes(tmp_path: Path) -> 
     assert len(read(path)) > 50_000
 
 
+def test_a_packed_log_that_is_cut_before_its_first_line_is_not_called_empty(tmp_path: Path) -> None:
+    path = tmp_path / "run.log.gz"
+    path.write_bytes(b"\x1f\x8b\x08broken")
+    with pytest.raises(UsageError, match="cannot read") as raised:
+        read(path)
+    assert "cut off" in str(raised.value.cause)
+
+
 def test_a_packed_log_that_is_damaged_is_one_error(tmp_path: Path) -> None:
     path = tmp_path / "run.log.gz"
     packed = bytearray(gzip.compress(os.urandom(100_000).hex().encode()))
@@ -127,6 +135,16 @@ def test_a_session_of_ray_and_its_rotated_logs(tmp_path: Path) -> None:
     ]
     kept = sorted(Path(part).name for one in found if one.of_ray_daemon for part in one.parts)
     assert kept == ["gcs_server.out", "raylet.out"]
+
+
+def test_an_empty_session_does_not_hide_the_logs_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "session_latest").mkdir()
+    (tmp_path / "train.log").write_text("ready\n")
+    assert [one.parts for one in logs_named(str(tmp_path))] == [(str(tmp_path / "train.log"),)]
+    (tmp_path / "train.log").write_text("")
+    with pytest.raises(UsageError, match="there are no logs") as raised:
+        logs_named(str(tmp_path))
+    assert str(raised.value.cause) == "1 log there, and nothing in it"
 
 
 def test_whether_a_file_is_being_written(tmp_path: Path) -> None:

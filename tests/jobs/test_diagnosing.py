@@ -82,10 +82,35 @@ def test_how_it_ended_is_known_where_the_log_says_nothing(
     assert diagnose(mine, there).returncode == (0 if verdict == "ok" else 1)
 
 
+def test_a_job_that_is_killed_or_stopped_among_its_steps_has_no_step_as_its_root(here: Site) -> None:
+    steps = "echo dataset len: 3; for n in 1 2 3; do echo step:$n - actor/loss:0.1; done; "
+    done = here.start(f"{steps} kill -9 $$")
+    over(here, done)
+    found = diagnosed_here(here)
+    (symptom,) = found["symptoms"]
+    assert (found["verdict"], symptom["id"], symptom["explanation"]) == ("failed", "process-killed", None)
+    assert "SIGKILL" in symptom["text"]
+    assert symptom["fix"]
+    assert any("ends after step 3, without a word on why" in note for note in found["notes"])
+    stopped = here.start(f"{steps} sleep 60")
+    while "step:3" not in Path(stopped.log).read_text():
+        time.sleep(0.1)
+    jobs.stop(here.open(), stopped.id, grace=0.2)
+    found = diagnosed_here(here)
+    assert (found["verdict"], found["symptoms"]) == ("failed", [])
+    assert any("was stopped" in note for note in found["notes"])
+
+
+def diagnosed_here(here: Site) -> Any:
+    command = [sys.executable, "-m", "patcher", "--root", str(here.root), "diagnose", "here", "--format", "json"]
+    env = {**os.environ, "LC_ALL": "C.UTF-8", "PYTHONPATH": str(Path(__file__).parents[2])}
+    return json.loads(subprocess.run(command, capture_output=True, text=True, env=env, timeout=60).stdout)
+
+
 @pytest.mark.hosts
 def test_a_host_without_a_job_and_one_without_sshd(there: Site, reachable: Machine, mine: Path) -> None:
     done = diagnose(mine, there)
-    assert done.returncode == 5
+    assert done.returncode == 2
     assert "no job has been started there" in done.stderr
     with reachable.no_sshd():
         done = diagnose(mine, there)

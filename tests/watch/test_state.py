@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from patcher.logs.lines import Line
-from patcher.watch.run_state import FACTOR, RunState, limits
+from patcher.report.watch import activity_line, phase_line
+from patcher.watch.run_state import FACTOR, Activity, RunState, RunStatus, limits
 
 
 class Run:
@@ -145,3 +146,9 @@ def test_lines_that_matter_are_shown_once() -> None:
     run.say("INFO nothing of interest", 63)
     assert run.state.telling() == ["[ACTOR] init_model START | pid=7", "2026-01-11 10:00:61 ERROR something is wrong"]
     assert run.state.telling() == []
+
+
+def test_short_steps_and_a_single_process_are_told_as_such() -> None:
+    status = RunStatus("normal", "loop", 2.0, 2.0, 120.0, (0.0, 0.02))
+    assert "usual: less than 1 s" in str(phase_line(status, "loop"))
+    assert str(activity_line(Activity(9.0, processes=1))).startswith("1 process, ")

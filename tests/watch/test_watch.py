@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -122,12 +123,40 @@ def test_a_program_that_is_no_training_and_ends_without_a_word(tmp_path: Path) -
         job = subprocess.Popen(["bash", "-c", "echo some words; sleep 12"], stdout=stream)
     code, out, _ = watch(log)
     job.wait()
-    assert (code, out.split()[0]) == (0, "ok")
-    assert "names no failure" in out
+    assert (code, out.split()[0]) == (1, "lost")
+    assert "nobody noted its exit code; its log ends without a word on why" in out
     os.utime(log, (time.time() - 60,) * 2)
     code, out, err = watch(log)
     assert (code, out) == (2, "")
     assert "nothing of a training run is in" in err
+
+
+STEPS = "dataset len: 3\\n" + "".join(f"step:{n} - actor/loss:0.1 - critic/score/mean:0.2\\n" for n in range(1, 5))
+
+
+@pytest.mark.parametrize("renamed", [False, True])
+def test_a_run_that_is_killed_among_its_steps(tmp_path: Path, renamed: bool) -> None:
+    """No step is its root cause, and it has not ended well, also if logrotate gives its log another name meanwhile."""
+    log = tmp_path / "run.log"
+    with log.open("wb") as stream:
+        job = subprocess.Popen(["bash", "-c", f"printf '{STEPS}'; exec sleep 60"], stdout=stream)
+    rename = threading.Timer(4, log.rename, [tmp_path / "run.log.1"])
+    kill = threading.Timer(6, job.kill)
+    for timer in (rename, kill) if renamed else (kill,):
+        timer.start()
+    code, out, _ = watch(log, "--format", "json")
+    job.wait()
+    found = json.loads(out)
+    assert (code, found["verdict"], found["symptoms"]) == (1, "lost", [])
+    assert found["milestones"][-1]["step"] == 4
+    assert "ends after step 4, without a word on why" in found["detail"]
+
+
+def test_a_process_without_a_log_whose_exit_code_nobody_sees(tmp_path: Path) -> None:
+    job = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(6); raise SystemExit(1)"], cwd=tmp_path)
+    code, out, _ = watch("--pid", job.pid)
+    job.wait()
+    assert (code, out.split()[0]) == (1, "lost")
 
 
 def test_a_log_whose_job_is_long_over(tmp_path: Path) -> None:

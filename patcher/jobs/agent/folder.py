@@ -77,12 +77,16 @@ def all_jobs(root: str) -> Iterator[State]:
 def folder_of(root: str, wanted: str | None) -> str:
     """The folder of the job whose id `wanted` is, or begins or ends with; of the newest job where it is None.
 
-    Raises Refusal of kind `none` where the tree has no job, `unknown` where none or several fit.
+    Raises Refusal of kind `no-job` where the tree has no job, `unknown` where none or several fit.
     """
     known = ids(root)
     if not known:
-        advice = phrase("Start one with: uky-patch run debug, with --host for another machine.")
-        raise Refusal("none", phrase("{path}: no job has been started there", path=root), None, advice)
+        cause = phrase("only jobs of uky-patch run and uky-patch migrate are known")
+        advice = phrase(
+            "Of another run, ps -ef shows the processes, ray stop ends Ray, and uky-patch diagnose LOG reads the log. "
+            "To start a job: uky-patch run debug, with --host for another machine."
+        )
+        raise Refusal("no-job", phrase("{path}: no job has been started there", path=root), cause, advice)
     matching = known[-1:] if wanted is None else [name for name in known if name == wanted]
     if not matching and wanted:
         matching = [name for name in known if name.startswith(wanted) or name.endswith(wanted)]

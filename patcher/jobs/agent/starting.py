@@ -127,17 +127,7 @@ def start(request: Request) -> dict[str, Any]:
     root = place.root(request)
     script = _script(root, args["script"])
     in_queue = args.get("slurm") is not None
-    if not args.get("share"):
-        _require_idle(root, args["host"])
-        if not in_queue:
-            _require_idle_gpus(args.get("env", {}).get("CUDA_VISIBLE_DEVICES"))
-    set_up(request)
-    own = args.get("here") or args.get("setup")
-    environment, shell = (connection_environment(), "") if own else login_environment()
-    environment = with_interpreter(environment, args.get("python"))
-    environment.update(args.get("env", {}))
-    if not in_queue and not args.get("force"):
-        _require_gpu(script, environment)
+    environment, shell = _require_startable(request, script)
     name = _name()
     environment.update({"PYTHONUNBUFFERED": "1", processes.MARK: name})
     _add_stacks_hook(environment, os.path.join(folder.jobs_folder(root), name))
@@ -168,6 +158,34 @@ def start(request: Request) -> dict[str, Any]:
     _launch(at, order)
     _show(at, name)
     return folder.look(at)
+
+
+def check(request: Request) -> dict[str, Any]:
+    """Raise what `start` would raise where a job of a script with this `text` could not be started now; the script
+    itself need not be there yet. Writes nothing."""
+    _require_startable(request, None)
+    return {}
+
+
+def _require_startable(request: Request, script: str | None) -> tuple[dict[str, str], str]:
+    """The variables of a job, and the shell that they come from. Raises Refusal as `start` does.
+
+    `script`: the path of what is to run; its text is that of the request where it is None.
+    """
+    args = request.args
+    in_queue = args.get("slurm") is not None
+    if not args.get("share"):
+        _require_idle(place.root(request), args["host"])
+        if not in_queue:
+            _require_idle_gpus(args.get("env", {}).get("CUDA_VISIBLE_DEVICES"))
+    set_up(request)
+    own = args.get("here") or args.get("setup")
+    environment, shell = (connection_environment(), "") if own else login_environment()
+    environment = with_interpreter(environment, args.get("python"))
+    environment.update(args.get("env", {}))
+    if not in_queue and not args.get("force"):
+        _require_gpu(script, args.get("text", ""), environment)
+    return environment, shell
 
 
 def _script(root: str, script: str) -> str:
@@ -219,10 +237,11 @@ def _require_idle_gpus(wanted: str | None) -> None:
         raise Refusal("busy", phrase("the GPUs are in use"), busy, phrase("Wait, or start beside it with --share."))
 
 
-def _require_gpu(script: str, environment: dict[str, str]) -> None:
-    """Raises Refusal where the script trains, and no GPU is visible to it."""
+def _require_gpu(script: str | None, text: str, environment: dict[str, str]) -> None:
+    """Raises Refusal where the script, or this text of one, trains, and no GPU is visible to it."""
     try:
-        text = files.read(script, files.SOURCE_BYTES, follow=True).decode("utf-8", "replace")
+        if script is not None:
+            text = files.read(script, files.SOURCE_BYTES, follow=True).decode("utf-8", "replace")
     except OSError:
         return  # The copy into the job's folder will raise the same error, and report it.
     cause = accelerators.why_no_gpu(text, environment, processes.gpus_in_use())

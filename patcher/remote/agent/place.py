@@ -45,7 +45,7 @@ def begin(request: Request) -> dict[str, Any]:
     `owner` with its note comes before), `unwritable` and `unlockable`.
     """
     args = request.args
-    root = resolved(args.get("path"), args.get("name") or "")
+    root = resolved(args.get("path"), args.get("name") or "", writable=args.get("purpose") is not None)
     opened = request.kept.pop("begun", None)
     if opened is not None and (opened.root != root or args.get("purpose") is None):
         opened.close()

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from patcher.diagnose.diagnosis import Diagnosis, Finding, Offer, Role
+from patcher.diagnose.ended import NOWHERE
 from patcher.diagnose.evidence import LogLine
 from patcher.diagnose.fixes import FixContext, fixes_for, versions_allow
 from patcher.diagnose.timed_pattern import TimedPattern
@@ -19,8 +20,6 @@ from patcher.watch.stacks.frame_meaning import idle
 from patcher.watch.stacks.grouping import ORDER
 from patcher.watch.stacks.processes import Frame, Process
 
-NOWHERE = -1
-"""The offset of a finding that is on no line of the log."""
 _LONGEST = 4000
 """Characters of a frame's path and name that are searched: paths have at most 4,096."""
 
