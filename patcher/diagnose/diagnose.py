@@ -64,6 +64,10 @@ _UNKNOWN_PHASE = 600.0
 a network disk can be silent for as long."""
 
 
+_LONG_AGO = 3600.0
+"""Seconds without a write after which a log that no process here writes is told not to be that of a live run. Set by
+hand: one that was just copied from elsewhere may well be."""
+
 OnProgress: TypeAlias = "Callable[[Phrase | str], object]"
 """Is told what is under way where that may take a while, and "" when it is done."""
 
@@ -245,7 +249,7 @@ def _notes_on_end(found: Diagnosis, parts: Sequence[LogOfRun], logs: Sequence[Ro
         return ()
     newest = max(files, key=lambda path: path.stat().st_mtime)
     age = time.time() - newest.stat().st_mtime
-    if age <= silence_limit(found.phase) or is_being_written(newest):
+    if age <= max(_LONG_AGO, silence_limit(found.phase)) or is_being_written(newest):
         return ()
     template = (
         "nothing has been written to {path} for {age}, and no process that is seen here writes it: "

@@ -9,9 +9,11 @@ from __future__ import annotations
 import errno
 import os
 import pwd
+from pathlib import Path
 
 from patcher.messages import Message, Refusal, phrase, why
 from patcher.worktree.layout import FOLDER, KEPT
+from patcher.worktree.verl_tree import holds_verl
 
 _SYSTEM = (
     "bin boot dev etc lib lib32 lib64 libx32 proc run sbin snap sys usr lost+found nix/store "
@@ -97,7 +99,7 @@ def resolved(given: str | None, name: str, *, writable: bool = True) -> str:
         _require_no_dangling_link(path)
         real = os.path.realpath(path)
         check(real, homes)
-        _require_folder(real, os.W_OK if writable else 0)
+        _require_folder(real, writable=writable)
         _require_no_home(real)
     except UnicodeEncodeError:
         raise no_place(path, phrase("the host cannot write it in its file system's encoding")) from None
@@ -131,14 +133,17 @@ def _require_no_dangling_link(path: str) -> None:
             raise Refusal("unwritable", phrase("{path}: cannot be used", path=path), cause, advice)
 
 
-def _require_folder(real: str, write: int) -> None:
-    """Raise Refusal if the path, or the nearest one above it that exists, is no folder, or may not be used; `write` is
-    W_OK where it is to be written to."""
+def _require_folder(real: str, *, writable: bool) -> None:
+    """Raise Refusal if the path, or the nearest one above it that exists, is no folder, or may not be written to.
+
+    A verl tree that is there may be one that is only read, unless it has to be `writable`.
+    """
     at = real
     while not os.path.lexists(at):
         at = os.path.dirname(at)
     if not os.path.isdir(at):
         raise no_place(real, phrase("{file} is a file", file=at))
+    write = os.W_OK if writable or at != real or not holds_verl(Path(real)) else 0
     if not os.access(at, write | os.X_OK | (os.R_OK if at == real else 0)):
         code = errno.EROFS if write and os.statvfs(at).f_flag & os.ST_RDONLY else errno.EACCES
         raise unwritable(real, OSError(code, os.strerror(code), at))

@@ -290,7 +290,7 @@ def test_diagnose_of_a_host_reads_the_log_of_its_job(tree: Path, capsys: pytest.
         captured = capsys.readouterr()
         return Answer(code, captured.out, captured.err)
 
-    assert "Start one with: uky-patch run debug" in ask("--root", str(tree), "diagnose", "here").err
+    assert "To start a job: uky-patch run debug" in ask("--root", str(tree), "diagnose", "here").err
     (tree / "mine.sh").write_text("echo dataset len: 3; echo 'ValueError: 3 rows, not 4'; exit 3")
     assert call(tree, "run", "debug", "--script", "mine.sh").returncode == 1
     told = ask("--root", str(tree), "--format", "json", "diagnose", "here")
@@ -306,7 +306,7 @@ def test_diagnose_of_a_host_reads_the_log_of_its_job(tree: Path, capsys: pytest.
     assert "ended with exit code 0" in answer.out
     earlier = ask("--root", str(tree), "diagnose", "here", "--job", found["job"]["id"])
     assert earlier.code == 1
-    assert ask("--root", str(tree), "diagnose", "here", "--job", "nosuch").code == 5
+    assert ask("--root", str(tree), "diagnose", "here", "--job", "nosuch").code == 2
     assert ask("diagnose", "./x.log", "--job", "x").code == 2
 
 

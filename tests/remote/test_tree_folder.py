@@ -88,6 +88,18 @@ def test_looking_leaves_no_trace(line: tuple[Connection, Path]) -> None:
     assert snapshot(home) == before
 
 
+def test_a_tree_that_may_only_be_read_can_be_looked_at(reachable: Machine) -> None:
+    tree = reachable.home / "only-read"
+    reachable.do("mkdir", "-p", f"{tree}/verl/version")
+    reachable.do("touch", f"{tree}/verl/__init__.py")
+    reachable.do("chmod", "555", str(tree))
+    with connect(Host("loop", "loop")) as connection:
+        assert open_tree_folder(at(connection, str(tree)), "x", None).tree
+        with pytest.raises(RefusedError) as caught:
+            open_tree_folder(at(connection, str(tree)), "x", "migrate")
+    assert caught.value.kind == "unwritable"
+
+
 def test_what_was_made_in_vain_goes_at_the_end(reachable: Machine) -> None:
     before = snapshot(reachable.home)
     kept = reachable.home / "line-kept"
