@@ -9,6 +9,7 @@ import click
 import pytest
 
 from patcher.cli.app import COMMANDS, uky_patch
+from patcher.cli.options import Once
 from patcher.errors import ExitCode
 from patcher.i18n import Language, show
 from patcher.plan.outcome import FAILED, SETTLED
@@ -53,7 +54,7 @@ def usage(item: click.Parameter) -> str:
     if item.is_flag:
         return f"[{item.opts[0]}]"
     metavar = item.metavar or "/".join(getattr(item.type, "choices", ()))
-    return f"[{item.opts[0]} {metavar}]" + ("..." if item.multiple else "")
+    return f"[{item.opts[0]} {metavar}]" + ("..." if item.multiple and not isinstance(item, Once) else "")
 
 
 @pytest.mark.parametrize(("name", "language"), COMMAND_PAGES.items())
