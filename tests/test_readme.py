@@ -9,6 +9,7 @@ import click
 import pytest
 
 from patcher.cli.app import COMMANDS, uky_patch
+from patcher.cli.options import Once
 from patcher.errors import ExitCode
 from patcher.i18n import Language, show
 from patcher.plan.outcome import FAILED, SETTLED
@@ -54,7 +55,8 @@ def usage(item: click.Parameter) -> str:
         return f"[{item.opts[0]}]"
     metavar = item.metavar or "/".join(getattr(item.type, "choices", ()))
     words = f"{item.opts[0]} {metavar}"
-    return (words if item.required else f"[{words}]") + ("..." if item.multiple else "")
+    several = item.multiple and not isinstance(item, Once)
+    return (words if item.required else f"[{words}]") + ("..." if several else "")
 
 
 @pytest.mark.parametrize(("name", "language"), COMMAND_PAGES.items())

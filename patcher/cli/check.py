@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from patcher.cli.help import Command
-from patcher.cli.options import GivenPath, with_session
+from patcher.cli.options import GivenPath, Once, with_session
 from patcher.errors import ExitCode, UsageError
 from patcher.i18n import phrase
 from patcher.session.session import Session
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command("check", cls=Command)
-@click.option("--verl", multiple=True, metavar="VER", help="Check this verl release instead of a tree.")
+@click.option("--verl", cls=Once, multiple=True, metavar="VER", help="Check this verl release instead of a tree.")
 @click.option(
     "--against",
     multiple=True,
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 @with_session
 def command(
     session: Session,
-    verl: tuple[str, ...],
+    verl: str,
     against: tuple[str, ...],
     baseline: tuple[str, ...],
     scripts: tuple[str, ...],
@@ -65,12 +65,16 @@ def command(
     """Find every place where the tree uses something that a release no longer offers in that form."""
     from patcher.terminal.report_file import page_file, sarif_file, write_whole
 
-    release = _release(verl, session, matrix=matrix)
+    if verl and session.root_option is not None and not matrix:
+        raise UsageError(
+            phrase("--verl {verl} checks that release, and not the tree that --root names", verl=verl),
+            advice=phrase("Leave one of the two out."),
+        )
     place, sarif = page_file(html), sarif_file(sarif)
     if matrix:
         if baseline or scripts or no_since or everything or draft or sarif:
             raise click.UsageError("--matrix takes --verl, --against and --html; the other options are for one tree")
-        return _matrix(session, release, against, place)
+        return _matrix(session, verl, against, place)
     from patcher.check.checking import check
     from patcher.check.result import CheckRequest
     from patcher.check.targets import parse_all
@@ -78,7 +82,7 @@ def command(
     from patcher.terminal.document import print_report
     from patcher.terminal.printing import terminal_columns
 
-    order = CheckRequest(parse_all(against), release, parse_all(baseline), not no_since, scripts, draft)
+    order = CheckRequest(parse_all(against), verl, parse_all(baseline), not no_since, scripts, draft)
     done = check(session, order)
     page = None
     try:
@@ -96,26 +100,11 @@ def command(
     finally:
         # A full disk takes a file, and not what was found.
         print_report(
-            check_report(done, by=by, everything=everything, of_tree=not release, page=page, columns=terminal_columns())
+            check_report(done, by=by, everything=everything, of_tree=not verl, page=page, columns=terminal_columns())
         )
     if done.drafted is not None and done.drafted.files.failed is not None:
         raise done.drafted.files.failed
     return ExitCode.CLEAN if done.clean else ExitCode.FINDINGS
-
-
-def _release(verl: tuple[str, ...], session: Session, *, matrix: bool) -> str:
-    """What --verl names; "" where it was not given. Raises UsageError for two of them, or for one beside a tree."""
-    if len(verl) > 1:
-        raise UsageError(
-            phrase("--verl is given twice: {names}", names=", ".join(verl)),
-            advice=phrase("Name one; with --matrix it may be a range: --verl '>=0.6'."),
-        )
-    if verl and session.root_option is not None and not matrix:
-        raise UsageError(
-            phrase("--verl {verl} checks that release, and not the tree that --root names", verl=verl[0]),
-            advice=phrase("Leave one of the two out."),
-        )
-    return verl[0] if verl else ""
 
 
 def _matrix(session: Session, verl: str, against: tuple[str, ...], place: Path | None) -> int:

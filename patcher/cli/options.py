@@ -34,6 +34,19 @@ class GivenPath(click.Path):
         return super().convert(value, param, ctx)
 
 
+class Once(click.Option):
+    """An option of one text ("" where it is not given) that is a mistake to give twice: `--verl 0.6.1 --verl 0.7.0`.
+
+    It is declared with `multiple=True`: by itself click keeps the last one without a word.
+    """
+
+    def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
+        found = super().type_cast_value(ctx, value)
+        if len(found) > 1:
+            raise UsageError(phrase("{option} is given twice: {names}", option=_name(self), names=", ".join(found)))
+        return found[0] if found else ""
+
+
 _OPTIONS = (
     click.option("--root", metavar="DIR", type=GivenPath(), help="A fork's checkout, or any folder that holds verl/."),
     click.option("--python", metavar="EXE", type=GivenPath(), help="The interpreter whose packages count."),

@@ -46,6 +46,10 @@ NO_PLACEHOLDERS = re.compile("ALIVE|DEFAULT|EAGLE3|ECC|FINISHED|HEAD|INPUT|ROW_R
 UNKNOWN_THERE = {
     "Name it: uky-patch bundle LOG": "no log was found",
     "One of them in full: uky-patch symptoms ID. A log: uky-patch diagnose LOG.": "after the list of all symptoms",
+    (
+        "Of another run, ps -ef shows the processes, ray stop ends Ray, and uky-patch diagnose LOG reads the log. "
+        "To start a job: uky-patch run debug, with --host for another machine."
+    ): "where uky-patch has started no job, so that it knows no log",
     "Questions, which change nothing: uky-patch probe WHAT --pid PID": "after the list of all questions",
     "Changes to the process: uky-patch probe WHAT [VALUE] --write --pid PID": "after the list of all changes",
 }

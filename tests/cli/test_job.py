@@ -121,7 +121,7 @@ def test_what_is_not_there_is_said(tree: Path) -> None:
     assert "no job has been started there" in done.stderr
     cleaned = call(tree, "clean", "--dry-run")
     assert cleaned.returncode == 2
-    assert "only jobs of uky-patch run and uky-patch migrate are known" in cleaned.stderr
+    assert "only jobs that uky-patch has started are known" in cleaned.stderr
     assert "ray stop" in cleaned.stderr
     (tree / "mine.sh").write_text("true")
     call(tree, "run", "debug", "--script", "mine.sh")

@@ -81,7 +81,7 @@ def folder_of(root: str, wanted: str | None) -> str:
     """
     known = ids(root)
     if not known:
-        cause = phrase("only jobs of uky-patch run and uky-patch migrate are known")
+        cause = phrase("only jobs that uky-patch has started are known")
         advice = phrase(
             "Of another run, ps -ef shows the processes, ray stop ends Ray, and uky-patch diagnose LOG reads the log. "
             "To start a job: uky-patch run debug, with --host for another machine."
