@@ -171,7 +171,7 @@ def read_snapshot(
         _unused_for(session, target.lookup),
         session.tree_has,
     )
-    edited = [path for path, one in taken.items() if one.edited and path not in other.mixed]
+    edited = [path for path, one in taken.items() if one.edited and path not in (*other.mixed, *pre_images)]
     return TreeSnapshot(
         situation,
         ledger,
