@@ -27,6 +27,7 @@ from patcher.patching.status import note
 from patcher.plan.inputs import Request
 from patcher.plan.outcome import Plan, RecordOutcome
 from patcher.plan.planning import hand_made_spots, marked_spots
+from patcher.rewrite.texts import remarks
 from patcher.session.pre_images import PreImages
 from patcher.session.snapshot import Tampering, TreeSnapshot, read_snapshot, record_file_names
 from patcher.session.tree_access import lock_timeout, read_consistently, report_lock_owner, report_recovery
@@ -111,6 +112,7 @@ def apply(session: Session, order: Order) -> ApplyResult:
             refuse_foreign_changes(session.tree, found.ledger, {change.path for change in todo})
         after, ledger = as_written(session, order, planned, found)
         aside = keep_other_release(session, found, planned)
+        kept = keep_words(session, found, planned, todo)
         if place is None:
             transaction.commit(todo, ledger, originals=found.originals)
         else:
@@ -119,7 +121,8 @@ def apply(session: Session, order: Order) -> ApplyResult:
             effect = Effect(todo, ledger, found.originals)
             commits += commit_steps(place, transaction, steps, effect, Effect(back, transaction.ledger))
     written = tuple(change.path for change in todo)
-    return replace(done, plan=after, written=written, seconds=time.monotonic() - started, commits=commits, aside=aside)
+    seconds = time.monotonic() - started
+    return replace(done, plan=after, written=written, seconds=seconds, commits=commits, aside=aside, kept=kept)
 
 
 def changes(plan: Plan, snapshot: TreeSnapshot) -> tuple[Change, ...]:
@@ -203,6 +206,22 @@ def plan_as_written(plan: Plan, session: Session, texts: Mapping[str, str]) -> P
         return replace(outcome, kind="not-needed", detail=phrase("taken out"))
 
     return Plan(tuple(after(outcome) for outcome in plan.outcomes), plan.files)
+
+
+def keep_words(session: Session, found: TreeSnapshot, planned: Plan, todo: tuple[Change, ...]) -> tuple[str, ...]:
+    """Copies of the files that lose what a hand has written behind a record's marker. Returns where.
+
+    limit = 5  # Uky[fork-limit]: the cluster has no more
+    """
+    kept = []
+    for path in (change.path for change in todo):
+        state, word = found.situation.files[path], session.config.marker
+        if (state.since or state.made) and state.current is not None:
+            before, after = (
+                {words for _, words in remarks(t, word)} for t in (state.current, planned.texts.get(path, ""))
+            )
+            kept += [session.tree.keep(path, found.sources[path].content)] if before - after else []
+    return tuple(kept)
 
 
 def keep_other_release(session: Session, found: TreeSnapshot, planned: Plan) -> str:

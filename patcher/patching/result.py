@@ -27,7 +27,7 @@ class ApplyResult:
     changed: frozenset[str] = frozenset()
     """The records that were, or would be, put in or taken out."""
     kept: tuple[str, ...] = ()
-    """Where changed files went that a forced revert replaced."""
+    """Where changed files went that a forced revert replaced, or that lose a hand's words behind a marker."""
     taken_over: tuple[str, ...] = ()
     """Patched files that people changed since, whose changes stay."""
     pre_images: PreImages = field(default_factory=PreImages)

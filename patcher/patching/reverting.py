@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from patcher.errors import RecordError, UsageError
 from patcher.i18n import phrase
-from patcher.patching.applying import apply_result, changes, keep_other_release, next_ledger
+from patcher.patching.applying import apply_result, changes, keep_other_release, keep_words, next_ledger
 from patcher.patching.result import ApplyResult
 from patcher.patching.status import not_in_ledger
 from patcher.plan.planning import plan_revert
@@ -45,6 +45,7 @@ def revert(session: Session, ids: frozenset[str], *, dry_run: bool, tampering: T
         todo = changes(done.plan, found)
         lost = {change.path for change in todo}.intersection(found.changed) if tampering == "restore" else ()
         kept = tuple(session.tree.keep(path, found.sources[path].content) for path in sorted(lost))
+        kept += keep_words(session, found, done.plan, todo)
         aside = keep_other_release(session, found, done.plan)
         transaction.commit(todo, next_ledger(done.plan, found, {}, {}), originals=found.originals)
     after = tuple(replace(outcome, kind="not-needed", detail=phrase("taken out")) for outcome in done.plan.outcomes)

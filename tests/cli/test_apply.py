@@ -218,8 +218,10 @@ def test_an_old_line_kept_as_a_comment_may_be_deleted_and_words_put_behind_a_mar
     assert uky("apply", "--merge").outcomes == BOTH_APPLIED
     assert path.read_text() == changed
     assert (uky("apply").code, path.read_text()) == (0, changed)
-    assert uky("revert").code == 0
+    done = uky("revert", json=False)
+    assert (done.code, "kept what was changed by hand: .uky-patch-kept/" in done.out) == (0, True)
     assert path.read_text() == SERVER
+    assert changed in [kept.read_text() for kept in (tree / ".uky-patch-kept").iterdir()]
 
 
 @pytest.mark.parametrize("new", ["False", "args.enable_log or True", "(args.enable_log,)"])

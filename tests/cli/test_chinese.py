@@ -128,7 +128,7 @@ def test_a_revert_of_a_file_that_was_changed(uky: Uky, tree: Path) -> None:
     path.write_text(path.read_text() + "x = 1\n")
     answer = uky("status", json=False)
     assert "verl/server.py 被改动或重新排版过；它所做的修改仍在" in answer.out
-    assert not english_in(answer.out.partition("\n")[2], str(tree.parent), "Import Parser", "Pass enable_log")
+    assert not english_in(answer.out.partition("\n")[2], str(tree.parent), "Import Parser from its new home")
     path.write_text(path.read_text().replace("enable_log=", "enable="))
     answer = uky("revert", json=False)
     assert answer.code == 3

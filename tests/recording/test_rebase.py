@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import SERVER
-from tests.recording.test_record import FILE, Call, _plain, call, commit, edit, fork, git  # noqa: F401
+from tests.recording.test_record import FILE, SETTINGS, Call, _plain, call, commit, edit, fork, git  # noqa: F401
 
 
 @pytest.fixture
@@ -176,3 +176,21 @@ def test_without_records_of_its_own_record_comes_first(fork: Path, call: Call) -
 def test_the_next_command_names_the_fork_where_it_was_named(recorded: Path, call: Call) -> None:  # noqa: F811
     shown = call("rebase", "99.2", "--from", "99.1", "--branch", "newer", as_json=False).out
     assert f"Next: git -C {recorded} switch newer" in shown
+
+
+def test_what_is_under_the_ledger_is_taken_over_on_the_branch(recorded: Path, call: Call) -> None:  # noqa: F811
+    """The files on the branch hold the records' edits and another verl; the pre-images are of the old one."""
+    assert call("adopt", "--all", "--from", "v99.1").code == 0
+    commit(recorded, "Adopted")
+    assert call("rebase", "99.2", "--from", "99.1", "--branch", "newer").code == 1  # The edit of the call drifts.
+    git(recorded, "switch", "--quiet", "newer")
+    there = {file: (recorded / file).read_text() for file in (FILE, "verl/settings.yaml")}
+    assert "tampered" in call("status", as_json=False).out
+    assert call("revert").code == 3
+    done = call("apply", "--merge", "--allow-dirty", "--dry-run")
+    assert "tampered" not in {one["outcome"] for one in done.json["records"]}
+    assert call("revert", "--merge").code == 0
+    assert (recorded / "verl/settings.yaml").read_text() == SETTINGS
+    assert "Uky[" not in (recorded / FILE).read_text()
+    assert "settings=args.settings" not in there[FILE]
+    assert "settings=args.config" in (recorded / FILE).read_text()

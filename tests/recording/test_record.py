@@ -117,6 +117,45 @@ def test_from_a_hand_edit_to_a_record_in_one_command(edited: Path, call: Call) -
     assert any("the sense is inverted" in reason for reason in reasons)
 
 
+@pytest.fixture
+def adopted(edited: Path, call: Call) -> Path:
+    """The edits recorded, under the ledger, and committed."""
+    assert call("record", "--yes").code == 0
+    assert call("adopt", "--all").code == 0
+    commit(edited, "Records")
+    return edited
+
+
+def test_a_file_in_which_a_recorded_line_was_changed_is_left_out_with_the_way_on(adopted: Path, call: Call) -> None:
+    settings = adopted / "verl/settings.yaml"
+    settings.write_text(re.sub("  epochs: 3 .*", "  epochs: 5  # Uky", settings.read_text()))
+    edit(adopted, FILE, "from verl import x", "from verl import x, y")
+    only = call("record", FILE, "--dry-run").json
+    assert ([one["files"] for one in only["records"]], only["left"]) == ([[FILE]], [])
+    (left,) = call("record", "--dry-run").json["left"]
+    assert left["file"] == "verl/settings.yaml"
+    assert "put the change into the record, then uky-patch apply" in left["why"]
+    (name,) = [one["id"] for one in call("status").json["records"] if one["outcome"] == "tampered"]
+    record = adopted / f"patches/{name}.toml"
+    record.write_text(record.read_text().replace("epochs: 3\n", "epochs: 5\n").replace('new = "3"', 'new = "5"'))
+    assert call("apply", name, as_json=False).code != 3
+    assert status(call)[name] == "applied"
+    assert "epochs: 5" in settings.read_text()
+    assert call("record", "--dry-run").json["left"] == []
+
+
+def test_edits_beside_recorded_lines_are_recorded_by_themselves(adopted: Path, call: Call) -> None:
+    """Whether they are compared with a commit that has the recorded lines, or with one that has these edits too."""
+    edit(adopted, FILE, "config=args.config", "config=None")
+    (first,) = call("record", "--dry-run").json["records"]
+    assert first["files"] == [FILE]
+    commit(adopted, "Quiet")
+    assert call("record", "--dry-run").json["changes"] == 0
+    edit(adopted, FILE, "from verl import x", "from verl import x, y")
+    again = call("record", "--dry-run").json
+    assert (again["changes"], [one["files"] for one in again["records"]]) == (1, [[FILE]])
+
+
 def test_a_second_run_finds_nothing_new(edited: Path, call: Call) -> None:
     call("record", "--yes")
     again = call("record", "--yes").json
