@@ -123,7 +123,7 @@ _WITHOUT = phrase("The records are taken out; what was changed by hand since sta
 _LOSES = phrase(
     "Lines that records made, or lines right beside them, were changed by hand, so the two cannot be kept together: "
     "the file goes back to what it was before the records. What was changed by hand is lost from it; "
-    "a copy is kept beside. To keep it, put the change into the record first, and run uky-patch apply."
+    "a copy is kept beside. To keep it, put the change into the record first, and run uky-patch apply --merge."
 )
 _FORGETS = phrase(
     "Lines that records made were changed in what git or pip has put there: the file stays as it is, and what is in it "

@@ -236,7 +236,10 @@ def _without(session: Session, ledger: Ledger, path: str, content: bytes) -> byt
         raise ChangedLinesError(phrase(text, id=", ".join(known.records)))
     if session.config.style == "comment" and not has_marks(session, content, known):
         return content  # Another release, or another commit.
-    text = "lines that records made in it were changed ({names}): put the change into the record, then uky-patch apply"
+    text = (
+        "lines that records made in it were changed ({names}): put the change into the record, "
+        "then uky-patch apply --merge"
+    )
     raise ChangedLinesError(phrase(text, names=", ".join(known.records)))
 
 

@@ -149,7 +149,7 @@ def test_where_the_two_cannot_be_told_apart_a_forced_revert_forgets_the_file(uky
         assert (told.code, "Next: uky-patch revert --force" in told.err) == (3, True)
     assert "the file stays as it is" in uky("status", json=False).out
     done = uky("revert", "--force", json=False)
-    assert (done.code, "left as it is, with what records made in it: verl/server.py" in done.out) == (0, True)
+    assert (done.code, "left as it is, with what records made in it: verl/server.py" in done.out) == (1, True)
     assert (tree / "verl/server.py").read_text() == both
     assert SERVER.encode() in kept(tree)
     assert uky("status").code == 0

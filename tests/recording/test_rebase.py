@@ -185,11 +185,10 @@ def test_what_is_under_the_ledger_is_taken_over_on_the_branch(recorded: Path, ca
     assert call("rebase", "99.2", "--from", "99.1", "--branch", "newer").code == 1  # The edit of the call drifts.
     git(recorded, "switch", "--quiet", "newer")
     there = {file: (recorded / file).read_text() for file in (FILE, "verl/settings.yaml")}
-    assert "tampered" in call("status", as_json=False).out
-    assert call("revert").code == 3
-    done = call("apply", "--merge", "--allow-dirty", "--dry-run")
+    assert "tampered" not in call("status", as_json=False).out
+    done = call("apply", "--allow-dirty", "--dry-run")
     assert "tampered" not in {one["outcome"] for one in done.json["records"]}
-    assert call("revert", "--merge").code == 0
+    assert call("revert").code == 0
     assert (recorded / "verl/settings.yaml").read_text() == SETTINGS
     assert "Uky[" not in (recorded / FILE).read_text()
     assert "settings=args.settings" not in there[FILE]

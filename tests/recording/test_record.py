@@ -134,11 +134,12 @@ def test_a_file_in_which_a_recorded_line_was_changed_is_left_out_with_the_way_on
     assert ([one["files"] for one in only["records"]], only["left"]) == ([[FILE]], [])
     (left,) = call("record", "--dry-run").json["left"]
     assert left["file"] == "verl/settings.yaml"
-    assert "put the change into the record, then uky-patch apply" in left["why"]
-    (name,) = [one["id"] for one in call("status").json["records"] if one["outcome"] == "tampered"]
+    assert "put the change into the record, then uky-patch apply --merge" in left["why"]
+    changed = [one for one in call("status").json["records"] if one["outcome"] == "tampered"]
+    (name,) = [one["id"] for one in changed if not one["changed_since"]]
     record = adopted / f"patches/{name}.toml"
     record.write_text(record.read_text().replace("epochs: 3\n", "epochs: 5\n").replace('new = "3"', 'new = "5"'))
-    assert call("apply", name, as_json=False).code != 3
+    assert call("apply", "--merge", name, as_json=False).code != 3
     assert status(call)[name] == "applied"
     assert "epochs: 5" in settings.read_text()
     assert call("record", "--dry-run").json["left"] == []
