@@ -29,10 +29,18 @@ def script_of(profile: Profile) -> str:
 
 
 def require_startable(
-    connection: Connection, host: Host, survey: Survey | None, text: str, *, share: bool = False, force: bool = False
+    connection: Connection,
+    host: Host,
+    survey: Survey | None,
+    *,
+    script: str,
+    text: str,
+    share: bool = False,
+    force: bool = False,
 ) -> None:
-    """Raise RefusedError, as `start` does, where a job of a script with this text could not be started now."""
-    args = {**_start_args(host, survey), "share": share, "force": force, "text": text}
+    """Raise RefusedError, as `start` does, where a job of the script could not be started now. `text`: what the script
+    will be where it is not there yet."""
+    args = {**_start_args(host, survey), "share": share, "force": force, "script": script, "text": text}
     connection.channel.ask("job_check", **args)
 
 

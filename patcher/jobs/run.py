@@ -68,7 +68,9 @@ def launch(session: Session, link: HostLink, wanted: RunRequest) -> Job:
             rendered = render_all(host, found, _versions(session, found), session.tree.root)
             text = next(one.text for one in rendered if one.path == script)
             # A job that is refused leaves nothing in the tree.
-            jobs.require_startable(connection, host, found, text, share=wanted.share, force=wanted.force)
+            jobs.require_startable(
+                connection, host, found, script=script, text=text, share=wanted.share, force=wanted.force
+            )
             write_files(connection, rendered)
         return jobs.start(
             connection,

@@ -206,9 +206,7 @@ def _require_committed(session: Session, place: Checkout, records: Sequence[Reco
         raise TreeError(
             phrase("uncommitted changes in {files}", files=", ".join(names)),
             cause=phrase("the branch would have the records' edits, and not the records; nothing was written"),
-            advice=phrase(
-                "Commit them first: {command}", command=f"{shlex.join(['git', 'add', *names])} && git commit"
-            ),
+            advice=phrase("Commit them first: {command}", command=f"git add {shlex.join(names)} && git commit"),
         )
 
 

@@ -161,9 +161,11 @@ def start(request: Request) -> dict[str, Any]:
 
 
 def check(request: Request) -> dict[str, Any]:
-    """Raise what `start` would raise where a job of a script with this `text` could not be started now; the script
-    itself need not be there yet. Writes nothing."""
-    _require_startable(request, None)
+    """Raise what `start` would raise where a job of the script could not be started now. Writes nothing.
+
+    A script that is not there yet will have the `text` of the request."""
+    path = os.path.join(place.root(request), request.args["script"])
+    _require_startable(request, path if os.path.lexists(path) else None)
     return {}
 
 
