@@ -122,6 +122,7 @@ def test_a_broken_use_that_is_left_open_counts_as_missed() -> None:
     assert scores(said)["total"] == Score(missed=1, open_broken=1)
 
 
+@pytest.mark.slow
 def test_every_pair_is_labelled() -> None:
     assert len(pairs(["vllm"])) >= 8 * 12
     for verl, package, version in pairs():

@@ -320,6 +320,7 @@ def test_a_full_disk_does_not_take_what_was_found(
     assert "html" not in answer.json
 
 
+@pytest.mark.slow
 def test_a_draft_that_was_edited_counts_as_it_was_edited(check: Uky, tree: Path, records: Path, tmp_path: Path) -> None:
     (records / "utils-moved.toml").unlink()
     (tree / "verl/other.py").write_text("from vllm.utils import Parser\n")

@@ -14,7 +14,7 @@ import pytest
 from patcher.cli.app import run
 from patcher.packages.releases import wheel
 
-pytestmark = pytest.mark.network
+pytestmark = [pytest.mark.network, pytest.mark.slow]
 
 
 def contents(root: Path) -> dict[str, bytes]:

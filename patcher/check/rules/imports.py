@@ -67,6 +67,8 @@ def _moved(program: Program, use: Use, module: str, name: str | None, baseline: 
     # A class, or what a name stands for otherwise, may have lost what is read off it. A module is the one that has it.
     if not read or (name and to and not isinstance(program.resolve(to).definition, Function)):
         return to
+    if name and not name.islower():  # `from pkg.a import Model`, then `Model.run = run`: a class, as its name shows.
+        return to
     homes = {moved_symbol(program, dotted, one, baseline).rpartition(".")[0] for one in read}
     if len(homes) == 1 and (home := homes.pop()):
         return home

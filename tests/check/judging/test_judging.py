@@ -365,6 +365,14 @@ def test_a_module_that_is_gone_is_the_one_that_has_what_is_read_off_it(
     assert {problem.symbol for problem in found.problems} == {"pkg.lora.models"}
 
 
+def test_what_is_read_off_a_class_that_is_gone_tells_no_module(on_package: Callable) -> None:
+    """`CompressedTensorsW4A16Fp4.process_weights_after_loading = …`, of which another module has a function."""
+    tree = "from pkg.schemes.fp4 import Scheme\n\nScheme.process_weights = print\nScheme.process_weights\n"
+    package = {"schemes/__init__.py": "", "loader.py": "def process_weights(model): ...\n"}
+    found = on_package(tree, package)
+    assert {(problem.symbol, problem.moved_to) for problem in found.problems} == {("pkg.schemes.fp4.Scheme", "")}
+
+
 def test_a_baseline_tells_what_positions_were_meant_for(on_package: Callable) -> None:
     call = "from pkg.a import f\nf(1, 2)\n"
     before = {"a.py": "def f(first, second): ...\n"}
