@@ -221,6 +221,9 @@ def _about_no_use(report: Report) -> Phrase:
 
 
 def _about_project(around: Enclosing) -> Phrase:
+    if not around.python:
+        text = "{folder}, the project around the tree, has too many Python files and is not checked"
+        return phrase(text, folder=around.folder)
     text = "the project around the tree is checked too, no record changes it: {places}"
     return phrase(text, places=shown(around))
 

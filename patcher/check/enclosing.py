@@ -36,15 +36,16 @@ class Enclosing(NamedTuple):
 def enclosing(root: Path) -> Enclosing | None:
     """The project around the tree at `root`; None where there is none, or none of its files uses the tree's package.
 
-    Of its files count those of the folders, and the single files, that import the package, and of those that these
+    One with too many files to be read is given without any. Of its files count those of the folders, and the single files, that import the package, and of those that these
     import in turn.
     """
     folder = _project(root)
     if folder is None:
         return None
+    above = "../" * len(root.relative_to(folder).parts)
     around = beside(folder)
     if len(around.python) > _MOST_READ:
-        return None
+        return Enclosing(folder, above, (), ())
     imports: dict[str, set[str]] = {}
     for file in around.python:
         imports.setdefault(_top(file), set()).update(_imported(folder / file))
@@ -57,7 +58,6 @@ def enclosing(root: Path) -> Enclosing | None:
             waiting += imports[top] & imports.keys()
     if not wanted:
         return None
-    above = "../" * len(root.relative_to(folder).parts)
     python = tuple(above + file for file in around.python if _top(file) in wanted)
     return Enclosing(folder, above, python, tuple(above + script for script in around.scripts))
 

@@ -66,6 +66,18 @@ def test_the_project_around_is_judged_and_nothing_is_promised_for_it(
     assert drafts.code == 1
 
 
+def test_a_project_that_is_too_large_is_named(
+    uky: Uky, tree: Path, sources: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subprocess.run(["git", "init", "-q", str(tree.parent)], check=True)
+    (tree.parent / "train.py").write_text("import verl\nfrom vllm.utils import get_lost\n")
+    monkeypatch.setattr("patcher.check.enclosing._MOST_READ", 0)
+    answer = uky("check", "--against", f"vllm={sources}", "--no-since").json
+    told = f"{tree.parent}, the project around the tree, has too many Python files and is not checked"
+    assert told in answer["notes"]
+    assert not [one for one in answer["findings"] if one["file"].startswith("../")]
+
+
 def test_a_tree_two_levels_down_is_named(tree: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "repo/third_party").mkdir(parents=True)
     tree.rename(tmp_path / "repo/third_party/verl")
