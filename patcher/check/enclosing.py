@@ -36,8 +36,8 @@ class Enclosing(NamedTuple):
 def enclosing(root: Path) -> Enclosing | None:
     """The project around the tree at `root`; None where there is none, or none of its files uses the tree's package.
 
-    One with too many files to be read is given without any. Of its files count those of the folders, and the single files, that import the package, and of those that these
-    import in turn.
+    One with too many files to be read is given without any. Of its files count those of the folders, and the single
+    files, that import the package, and of those that these import in turn.
     """
     folder = _project(root)
     if folder is None:
