@@ -45,6 +45,7 @@ class KeptReadings:
         self._begun = False
         self._changed = False
         self._room = _MOST_BYTES
+        self._others: tuple[KeptReadings, ...] = ()
 
     def get(self, key: bytes, kind: type[T]) -> T | None:
         """The reading that was kept under this key; None if there is none, or if it is damaged."""
@@ -54,13 +55,17 @@ class KeptReadings:
             self._earlier = {key: one for key, one in found if isinstance(key, bytes) and isinstance(one, bytes)}
         content = self._used.get(key) or self._earlier.get(key)
         if content is None:
-            return None
+            return next((value for other in self._others if (value := other.get(key, kind)) is not None), None)
         with suppress(zlib.error):
             value = unpacked(zlib.decompress(content))
             if isinstance(value, kind):
                 self._use(key, content)
                 return value
         return None
+
+    def also(self, others: Iterable[KeptReadings]) -> None:
+        """From now on take from these what is not here."""
+        self._others = tuple(others)
 
     def put(self, key: bytes, value: object) -> None:
         """Have a reading kept, once `keep` is called. Of a tree that is too large for all to be kept, the first are."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import gc
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import as_completed
-from dataclasses import dataclass, field, replace
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
 
 PROCESSES = 2
-"""How many processes judge. Each keeps the facts of its share of the verl trees."""
+"""How many processes judge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +60,11 @@ class MatrixInputs:
 def judge_pairs(inputs: MatrixInputs, progress: Progress, processes: int = PROCESSES) -> Matrix:
     """Judge every pair whose sources are there. Raises EnvironmentProbeError where a process is killed."""
     there = {release: path for release, path in inputs.releases.items() if isinstance(path, Path)}
-    shares = _shares(inputs, processes)
     cells: dict[tuple[str, str], Cell] = {}
-    for done, part in enumerate(_parts(shares, there, processes), start=1):
-        cells |= {(cell.verl, cell.release): cell for cell in part}
-        if done % len(shares) == 0:
-            fields = {"name": inputs.package, "done": done // len(shares), "total": len(there)}
-            progress(phrase("checking on {name}: {done} of {total} {total:release|releases}", **fields), 0, None)
+    for done, column in enumerate(_columns(inputs, there, processes), start=1):
+        cells |= {(cell.verl, cell.release): cell for cell in column}
+        fields = {"name": inputs.package, "done": done, "total": len(there)}
+        progress(phrase("checking on {name}: {done} of {total} {total:release|releases}", **fields), 0, None)
     progress("", 0, None)
     return with_since(
         Matrix(
@@ -87,85 +86,110 @@ def _mentions(file: Path, word: bytes) -> int:
         return 0
 
 
-def _shares(inputs: MatrixInputs, processes: int) -> list[MatrixInputs]:
-    """The rows in equal shares, by how often the trees mention the package: memory goes with the trees that a process
-    keeps, and what it finds out about a release is soon found out again."""
+def _shares(inputs: MatrixInputs, processes: int) -> list[tuple[str, ...]]:
+    """The verl releases in equal shares, by how often their trees mention the package."""
     there = {verl: path for verl, path in inputs.verl.items() if isinstance(path, Path)}
     word = MODULES.get(inputs.package, inputs.package.replace("-", "_")).encode()
     weights = {verl: sum(_mentions(file, word) for file in path.rglob("*.py")) for verl, path in there.items()}
-    shares: list[list[str]] = [[] for _ in range(max(min(processes, len(there)), 1))]
+    shares: list[list[str]] = [[] for _ in range(processes)]
     for verl in sorted(there, key=lambda verl: -weights[verl]):
         min(shares, key=lambda share: sum(weights[one] for one in share)).append(verl)
-    return [replace(inputs, verl={verl: there[verl] for verl in there if verl in share}) for share in shares]
+    return [tuple(verl for verl in there if verl in share) for share in shares]
 
 
-def _parts(shares: Sequence[MatrixInputs], there: Mapping[str, Path], processes: int) -> Iterator[list[Cell]]:
-    """The cells of one share on one release after the other, in the order in which they are done."""
-    if processes == 1 or len(there) * len(shares) < 2:
-        share_ = _Share(shares[0])
-        yield from (share_.column(release, path) for release, path in there.items())
+def _columns(inputs: MatrixInputs, there: Mapping[str, Path], processes: int) -> Iterator[list[Cell]]:
+    """The cells of one release after the other, in the order in which they are done.
+
+    Each process reads a share of the trees, with the first release. From then on each takes whole releases, one from
+    the oldest on and the other from the newest back: what is found out about a release serves all trees.
+    """
+    shares = _shares(inputs, processes)
+    waiting = deque(there.items())
+    if processes == 1 or len(there) * sum(map(len, shares)) < 2:
+        judge = _Judge(inputs, shares, 0)
+        yield from (judge.column(release, path, inputs.verl) for release, path in waiting)
         return
     killed = EnvironmentProbeError(
         phrase("a process that checked releases was ended from outside"),
         cause=phrase("most often the machine has no memory left"),
         advice=phrase("Check fewer releases at once, for example with --against 'vllm>=0.20'."),
     )
-    pools = [pool(max(processes // len(shares), 1), _start, share) for share in shares]
+    pools = [pool(1, _start, inputs, shares, number) for number in range(len(shares))]
     with ended_with(pools, killed):
+        first = waiting.popleft()
         with starting():
-            asked = [one.submit(_column, release, path) for release, path in there.items() for one in pools]
-        for done in as_completed(asked):
-            yield done.result()
+            parts = [one.submit(_column, *first, share) for one, share in zip(pools, shares, strict=True)]
+        yield [cell for part in parts for cell in part.result()]
+        everything = tuple(inputs.verl)
+        under_way: dict[Future[list[Cell]], int] = {}
+
+        def give(number: int) -> None:
+            if waiting:
+                release, path = waiting.pop() if number % 2 else waiting.popleft()
+                under_way[pools[number].submit(_column, release, path, everything)] = number
+
+        for number in range(len(pools)):
+            give(number)
+        while under_way:
+            done, _ = wait(under_way, return_when=FIRST_COMPLETED)
+            for one in done:
+                give(under_way.pop(one))
+                yield one.result()
 
 
-class _Share:
-    """The share of one process, and what it keeps from one release to the next: the verl trees and what was read of
-    them."""
+class _Judge:
+    """What one process keeps from one release to the next: the verl trees and what was read of them."""
 
-    def __init__(self, inputs: MatrixInputs) -> None:
-        roots = [path.parent for path in inputs.verl.values() if isinstance(path, Path)]
-        self._readings = KeptReadings(roots)
-        known = ReadingCache(most=None, kept=self._readings)
-        packages = [*inputs.releases.values(), *(folder for _, folder in inputs.beside.values())]
-        against = {path.name: "" for path in packages if isinstance(path, Path)}
-        words = Target(against, {}).words
+    def __init__(self, inputs: MatrixInputs, shares: Sequence[Sequence[str]], number: int) -> None:
+        """`number` is that of its own share of the trees, which no other process reads."""
         self.inputs = inputs
+        trees = [[path.parent for one in share if isinstance(path := inputs.verl[one], Path)] for share in shares]
+        self._kept = KeptReadings(trees[number])
+        self._others = [KeptReadings(share) for at, share in enumerate(trees) if at != number]
+        self._known = ReadingCache(most=None, kept=self._kept)
+        packages = [*inputs.releases.values(), *(folder for _, folder in inputs.beside.values())]
+        self._against = {path.name: "" for path in packages if isinstance(path, Path)}
         self._last: Symbols | None = None
-        self.projects = {
-            verl: open_project(path.parent, against, words, known)[0]
-            for verl, path in inputs.verl.items()
-            if isinstance(path, Path)
-        }
-        self.beside = {path.name: Symbols(path) for _, path in inputs.beside.values()}
+        self._projects: dict[str, Project] = {}
+        self._beside = {path.name: Symbols(path) for _, path in inputs.beside.values()}
 
-    def column(self, release: str, path: Path) -> list[Cell]:
-        """Every verl release on one release of the package, whose symbols are let go of afterwards."""
+    def column(self, release: str, path: Path, verl: Iterable[str]) -> list[Cell]:
+        """These verl releases on one release of the package, whose symbols are let go of afterwards."""
         beside = self.inputs.beside
         versions = {self.inputs.package: release, **{name: version for name, (version, _) in beside.items()}}
         against = {path.name: release, **{folder.name: version for version, folder in beside.values()}}
         self._last = Symbols(path, self._last)
-        target = Target(against, {path.name: self._last, **self.beside}, versions)
-        cells = [self._cell(verl, project, release, target) for verl, project in self.projects.items()]
-        self._readings.keep()
+        target = Target(against, {path.name: self._last, **self._beside}, versions)
+        cells = [self._cell(one, tree, release, target) for one in verl if (tree := self._project(one)) is not None]
+        self._kept.keep()
+        # From here on the others have kept what they read of their shares.
+        self._kept.also(self._others)
         return cells
+
+    def _project(self, verl: str) -> Project | None:
+        path = self.inputs.verl[verl]
+        if verl not in self._projects and isinstance(path, Path):
+            words = Target(self._against, {}).words
+            self._projects[verl] = open_project(path.parent, self._against, words, self._known)[0]
+        return self._projects.get(verl)
 
     def _cell(self, verl: str, project: Project, release: str, target: Target) -> Cell:
         as_is, after = check_with_records(project, target, self.inputs.records, verl)
         return cell_of(release, as_is, after)
 
 
-_SHARE: list[_Share] = []
+_JUDGE: list[_Judge] = []
 """This process's own; filled by `_start`."""
 
 
-def _start(inputs: MatrixInputs) -> None:
+def _start(inputs: MatrixInputs, shares: Sequence[Sequence[str]], number: int) -> None:
     begun()
-    _SHARE.append(_Share(inputs))
+    _JUDGE.append(_Judge(inputs, shares, number))
 
 
-def _column(release: str, path: Path) -> list[Cell]:
+def _column(release: str, path: Path, verl: Sequence[str]) -> list[Cell]:
     """The cells of one release. Garbage is collected once a release; what stays for the next is left out of that."""
-    cells = _SHARE[0].column(release, path)
+    cells = _JUDGE[0].column(release, path, verl)
     forget()
     gc.collect()
     gc.freeze()
