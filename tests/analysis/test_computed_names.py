@@ -50,6 +50,17 @@ def test_a_module_that_only_reads_its_namespace_lacks_what_it_does_not_bind(pack
     assert package({"mod.py": f"{text}\n"}).has("pkg.mod.anything") is False
 
 
+def test_a_loop_over_a_list_stores_the_names_of_that_list_alone(package: Package) -> None:
+    """As numpy does for types that not every platform has."""
+    loop = "for name in ['float96', 'float128']:\n    try:\n        globals()[name] = getattr(_core, name)\n"
+    symbols = package({"mod.py": f"import _core\n{loop}    except AttributeError:\n        pass\n"})
+    assert symbols.has("pkg.mod.float128") is None
+    assert symbols.has("pkg.mod.product") is False
+    changed = loop.replace("try:", "name = name.lower()\n    try:")
+    symbols = package({"mod.py": f"import _core\n{changed}    except AttributeError:\n        pass\n"})
+    assert symbols.has("pkg.mod.product") is None
+
+
 @pytest.mark.parametrize("key", ["f'pkg.old.{n}'", "f'{__name__}.{n}'", "__name__ + '.' + n"])
 def test_a_module_that_puts_others_below_itself_lacks_no_submodule_for_certain(package: Package, key: str) -> None:
     files = {"old/__init__.py": f"import sys\nfor n in NAMES:\n    sys.modules[{key}] = load(n)\n"}

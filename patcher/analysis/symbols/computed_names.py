@@ -82,8 +82,9 @@ def _begins_with(key: ast.expr, module: str) -> bool:
 
 
 def _named(tree: ast.Module) -> frozenset[str]:
-    """Names that functions bind by `global name` or are given, and those that the body binds by `name := value`."""
-    found: set[str] = set()
+    """Names that functions bind by `global name` or are given, those that the body binds by `name := value`, and those
+    that a loop stores by a list."""
+    found = {name for _, names in _by_listed_names(tree) for name in names}
     for node in below(tree):
         match node:
             case ast.Global(names=names):
@@ -100,8 +101,35 @@ def _named(tree: ast.Module) -> frozenset[str]:
     return frozenset(found)
 
 
+def _by_listed_names(tree: ast.Module) -> Iterator[tuple[ast.Subscript, tuple[str, ...]]]:
+    """The stores by names of a list that stands in the loop's head, with these names.
+
+    for name in ["float96", "float128"]:
+        globals()[name] = getattr(_core, name)
+    """
+    for loop in below(tree):
+        match loop:
+            case ast.For(target=ast.Name(id=local), iter=ast.List(elts=values) | ast.Tuple(elts=values)):
+                names = tuple(one.value for one in values if isinstance(one, ast.Constant) and type(one.value) is str)
+                inside = [node for part in loop.body for node in below(part)]
+                bound_again = any(isinstance(one, ast.Name) and one.id == local and _is_bound(one) for one in inside)
+                for node in inside if len(names) == len(values) and not bound_again else ():
+                    match node:
+                        case ast.Subscript(value=value, slice=ast.Name(id=key)) if key == local and _is_globals(value):
+                            yield node, names
+                        case _:
+                            pass
+            case _:
+                pass
+
+
+def _is_bound(name: ast.Name) -> bool:
+    return not isinstance(name.ctx, ast.Load)
+
+
 def _stores_anything(tree: ast.Module, module: str) -> bool:
-    nodes = list(_nodes(tree))
+    listed = {node for node, _ in _by_listed_names(tree)}
+    nodes = [node for node in _nodes(tree) if node not in listed]
     # `from numpy import dtypes` in numpy/dtypes.py, and `setattr(dtypes, name, value)`
     aliases = {
         one.local for node in nodes if isinstance(node, ast.ImportFrom) for one in imports(node) if one.dotted == module
