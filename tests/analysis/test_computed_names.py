@@ -61,6 +61,25 @@ def test_a_loop_over_a_list_stores_the_names_of_that_list_alone(package: Package
     assert symbols.has("pkg.mod.product") is None
 
 
+def test_what_a_function_adds_to_a_list_of_names_may_be_any(package: Package) -> None:
+    """As numpy's `extend_all`, which fills `__all__` from another module's."""
+    filled = "__all__ = ['a']\nfrom .umath import *\ndef extend_all(module):\n    for one in module.__all__:\n"
+    text = f"{filled}        __all__.append(one)\n"
+    umath = "__all__ = ['add']\ndef add(): ...\n"
+    symbols = package({"numeric.py": text, "umath.py": umath, "__init__.py": "from .numeric import *\n"})
+    assert symbols.has("pkg.add") is True
+    assert symbols.has("pkg.subtract") is False
+
+
+def test_what_the_package_itself_uses_beside_compiled_code_is_not_missing_for_certain(package: Package) -> None:
+    """torch/_C.so puts FloatTensor into torch.cuda, and torch's own code uses it."""
+    files = {"cuda.py": "", "dynamo.py": "import pkg\nTYPES = (pkg.cuda.FloatTensor,)\n"}
+    assert package(files).has("pkg.cuda.FloatTensor") is False
+    symbols = package({**files, "_C.so": ""})
+    assert symbols.has("pkg.cuda.FloatTensor") is None
+    assert symbols.has("pkg.cuda.OldTensor") is False
+
+
 @pytest.mark.parametrize("key", ["f'pkg.old.{n}'", "f'{__name__}.{n}'", "__name__ + '.' + n"])
 def test_a_module_that_puts_others_below_itself_lacks_no_submodule_for_certain(package: Package, key: str) -> None:
     files = {"old/__init__.py": f"import sys\nfor n in NAMES:\n    sys.modules[{key}] = load(n)\n"}

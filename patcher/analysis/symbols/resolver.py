@@ -65,7 +65,8 @@ def bound_before(symbols: Symbols, module: Module, name: str, binding: Binding) 
 
 
 _QUERY = re.compile(r"\s*([\w.]+?)\s*(?:\(\s*(\w+)\s*\))?\s*")
-_MODULE_NAMES = ("__name__", "__file__", "__doc__", "__package__", "__spec__", "__loader__", "__dict__", "__builtins__")
+_MODULE_NAMES = frozenset(("__name__", "__file__", "__doc__", "__package__", "__spec__", "__loader__", "__dict__",
+                           "__builtins__", "__cached__", "__annotations__"))  # fmt: skip
 
 
 class Symbols:
@@ -288,7 +289,14 @@ class Symbols:
             unsure = Unknown(f"{module.name} binds names that its statements do not show")
         if unsure is None and module.name == self.modules.name and self.text.some_mention(name, _is_listed_to_set):
             unsure = Unknown(f"another module sets names of {module.name} from a list")
+        if unsure is None and self.modules.is_partly_compiled and self._is_written_out(module, name):
+            unsure = Unknown(f"compiled code of {self.modules.name} may set {module.name}.{name}")
         return Resolution(unsure or Absent(module.name, name))
+
+    def _is_written_out(self, module: Module, name: str) -> bool:
+        """Whether the package's own text says `torch.cuda.FloatTensor`, which its compiled code alone sets."""
+        before = f"{module.name}.".encode()
+        return any(self.text.before(one).endswith(before) for one in self.text.mentions(name))
 
     def bound(self, module: Module, binding: Binding, name: str) -> Resolution:
         """What one binding of a name in a module's body gives."""

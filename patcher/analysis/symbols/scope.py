@@ -10,7 +10,7 @@ from patcher.analysis import expressions as ex
 from patcher.analysis.bindings import Binding, assigned, class_header, function_header, imports
 from patcher.analysis.expressions import Expression, expression, maybe
 from patcher.analysis.statement_walk import StatementContext, statements_of
-from patcher.analysis.syntax import decorators
+from patcher.analysis.syntax import decorators, statements_below
 
 
 @dataclass(slots=True)
@@ -113,28 +113,45 @@ def literal_table(owner: ast.Module | ast.ClassDef, name: str) -> Table | None:
     """Put together what the statements of a module or class say about the container `name`; None if they never assign
     it."""
     entries: dict[str, str | None] = {}
-    complete, seen = True, False
+    complete, seen, followed = True, False, 0
     for node, at in statements_of(owner.body):
-        match node:
-            case ast.Assign(targets=targets, value=given):
-                pass
-            case ast.AnnAssign(target=target, value=ast.expr() as given) | ast.AugAssign(target=target, value=given):
-                targets = [target]
-            # `__all__.append("name")`
-            case ast.Expr(value=ast.Call(func=ast.Attribute(value=target, attr="append" | "add"), args=[given])):
-                targets, given = [target], ast.List([given])
-            case ast.Expr(value=ast.Call(func=ast.Attribute(value=target, attr="extend" | "update"), args=[given])):
-                targets = [target]
-            case _:
-                continue
+        given = _given_to(name, node)
+        if given is None:
+            continue
+        followed += isinstance(node, _FILLS)
         # A table may be filled in a branch or a loop. Each branch counts, as it may have run; a handler seldom does.
-        if any(isinstance(one, ast.Name) and one.id == name for one in targets) and not at.raised:
+        if not at.raised:
             anew = isinstance(node, ast.Assign | ast.AnnAssign)
             part = table_of(expression(given))
             entries = part.entries if anew else entries | part.entries
             complete = part.complete and (anew or complete)
             seen = seen or not isinstance(node, ast.Expr)
+    # `def extend_all(module): __all__.append(...)`: what functions put into it is not known.
+    if seen and complete and isinstance(owner, ast.Module):
+        filled = (node for node in statements_below(owner) if isinstance(node, _FILLS))
+        complete = sum(_given_to(name, node) is not None for node in filled) <= followed
     return Table(entries, complete) if seen else None
+
+
+_FILLS = (ast.Expr, ast.AugAssign)
+"""How a function changes a container of its module."""
+
+
+def _given_to(name: str, node: ast.stmt) -> ast.expr | None:
+    """What a statement assigns to a container of that name or adds to it; None for any other statement."""
+    match node:
+        case ast.Assign(targets=targets, value=given):
+            pass
+        case ast.AnnAssign(target=target, value=ast.expr() as given) | ast.AugAssign(target=target, value=given):
+            targets = [target]
+        # `__all__.append("name")`
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=target, attr="append" | "add"), args=[given])):
+            targets, given = [target], ast.List([given])
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=target, attr="extend" | "update"), args=[given])):
+            targets = [target]
+        case _:
+            return None
+    return given if any(isinstance(one, ast.Name) and one.id == name for one in targets) else None
 
 
 def table_of(value: Expression) -> Table:

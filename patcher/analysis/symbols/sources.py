@@ -179,6 +179,11 @@ class Modules:
         return any(path.parent.glob(f"{path.name}.*so")) or any(path.parent.glob(f"{path.name}.*pyd"))
 
     @cached_property
+    def is_partly_compiled(self) -> bool:
+        """Whether it brings compiled modules in its own folder, as torch/_C.so, which may set names of its others."""
+        return any(name.count("/") == 1 for name in self._compiled) or any(self.package.glob("*.so"))
+
+    @cached_property
     def _compiled(self) -> frozenset[str]:
         """Compiled modules that the distribution lists: a folder of sources does not hold them."""
         names = set()
