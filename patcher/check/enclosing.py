@@ -62,6 +62,12 @@ def enclosing(root: Path) -> Enclosing | None:
     return Enclosing(folder, above, python, tuple(above + script for script in around.scripts))
 
 
+def checkout_of(root: Path) -> Path:
+    """The folder of the repository that the tree is a part of, or a submodule of; without one the tree's own."""
+    found = repository(root)
+    return _project(root) or (found.top if found is not None and found.top != home() else root)
+
+
 def places(around: Enclosing) -> tuple[Path, ...]:
     """The folders and single files that hold what a check reads of the project, its settings among them."""
     return tuple(around.folder / top for top in _tops(around, (*around.python, *around.scripts)))

@@ -1,19 +1,22 @@
 """`check --sarif`: the findings as SARIF 2.1.0, which code hosts show beside the lines of a pull request.
 
 A break is an `error`, what is inside a feature a `warning`, the rest a `note`; findings that the fork accepts are
-suppressed results. Fingerprints do not depend on line numbers.
+suppressed results. Fingerprints do not depend on line numbers. Paths are those of the repository that the tree lies in,
+`third_party/verl/verl/trainer/main_ppo.py`: a code host looks for them there.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import posixpath
 from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, get_args
 
 from patcher import __version__
 from patcher.analysis.findings import FindingKind
+from patcher.check.enclosing import checkout_of
 
 if TYPE_CHECKING:
     from patcher.analysis.findings import Finding, Severity
@@ -34,15 +37,17 @@ def sarif_text(done: Check) -> str:
 def sarif(done: Check) -> dict[str, Any]:
     """One run; a result each finding, with those that the fork accepts as suppressed ones."""
     seen: Counter[str] = Counter()
-    results = [_result(one, seen) for one in done.report.findings]
+    root, top = done.session.tree.root, checkout_of(done.session.tree.root)
+    tree = root.relative_to(top).as_posix()
+    results = [_result(one, seen, tree) for one in done.report.findings]
     for accepted in done.accepted:
         suppressed = {"kind": "external", "justification": accepted.reason}
-        results.append({**_result(accepted.finding, seen), "suppressions": [suppressed]})
+        results.append({**_result(accepted.finding, seen, tree), "suppressions": [suppressed]})
     unread = [
         {
             "level": "error",
             "message": {"text": f"{one.file}:{one.line}: {one.why}"},
-            "locations": [_location(one.file, one.line)],
+            "locations": [_location(tree, one.file, one.line)],
         }
         for one in done.unreadable
     ]
@@ -50,7 +55,7 @@ def sarif(done: Check) -> dict[str, Any]:
     driver = {"name": "uky-patch", "version": __version__, "rules": rules}
     run = {
         "tool": {"driver": driver},
-        "originalUriBaseIds": {"%SRCROOT%": {"uri": done.session.tree.root.as_uri() + "/"}},
+        "originalUriBaseIds": {"%SRCROOT%": {"uri": top.as_uri() + "/"}},
         "columnKind": "unicodeCodePoints",
         "invocations": [
             {"executionSuccessful": not unread and done.empty is None, "toolExecutionNotifications": unread}
@@ -61,7 +66,7 @@ def sarif(done: Check) -> dict[str, Any]:
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
-def _result(finding: Finding, seen: Counter[str]) -> dict[str, Any]:
+def _result(finding: Finding, seen: Counter[str], tree: str) -> dict[str, Any]:
     """`seen` tells equal findings apart: the fingerprint stays the same when lines move."""
     key = "\0".join(finding.key)
     seen[key] += 1
@@ -74,14 +79,16 @@ def _result(finding: Finding, seen: Counter[str]) -> dict[str, Any]:
         "ruleIndex": _KINDS.index(finding.kind),
         "level": _LEVELS[finding.severity],
         "message": {"text": f"{finding.symbol}: {finding.detail}{since}.{repair}{hint}"},
-        "locations": [_location(finding.file, finding.line)],
+        "locations": [_location(tree, finding.file, finding.line)],
         "partialFingerprints": {"ukyPatch/v1": hashlib.sha256(f"{key}\0{seen[key]}".encode()).hexdigest()[:32]},
         "properties": properties,
     }
 
 
-def _location(file: str, line: int) -> dict[str, Any]:
+def _location(tree: str, file: str, line: int) -> dict[str, Any]:
+    """`tree` is its path in the repository; `file` may begin with `../` there."""
     from urllib.parse import quote
 
-    place = {"artifactLocation": {"uri": quote(file), "uriBaseId": "%SRCROOT%"}}
+    path = posixpath.normpath(posixpath.join(tree, file))
+    place = {"artifactLocation": {"uri": quote(path), "uriBaseId": "%SRCROOT%"}}
     return {"physicalLocation": {**place, "region": {"startLine": max(1, line)}}}

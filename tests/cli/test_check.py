@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -280,6 +281,22 @@ def test_sarif_is_as_code_hosts_read_it(check: Uky, tree: Path, tmp_path: Path) 
     _, moved = results()
     assert moved["partialFingerprints"] == finding["partialFingerprints"]
     assert moved["locations"] != finding["locations"]
+
+
+def test_sarif_names_files_as_the_repository_has_them(check: Uky, tree: Path, tmp_path: Path) -> None:
+    """A tree in a folder of a project, with code of that project that uses it."""
+    project = tmp_path / "project"
+    (project / "third").mkdir(parents=True)
+    tree.rename(project / "third/fork")
+    (project / "agents").mkdir()
+    (project / "agents/main.py").write_text("import verl\nimport vllm.gone\n")
+    subprocess.run(["git", "init", "-q", str(project)], check=True)
+    file = tmp_path / "found.sarif"
+    assert check("--root", str(project / "third/fork"), "--sarif", str(file)).code == 1
+    (run,) = json.loads(file.read_text())["runs"]
+    uris = {one["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for one in run["results"]}
+    assert uris == {"third/fork/verl/server.py", "agents/main.py"}
+    assert run["originalUriBaseIds"]["%SRCROOT%"]["uri"] == f"{project.as_uri()}/"
 
 
 def test_sarif_replaces_only_a_file_of_its_own(
