@@ -528,6 +528,28 @@ def test_a_name_that_no_release_has_may_be_a_misspelling(
     assert (f"a misspelling of {near}" in str(found.unknown)) is bool(near)
 
 
+@pytest.mark.parametrize(
+    ("knowing", "expected"),
+    [({"2.0", "2.1"}, "transformers>=2.0"), ({"1.0", "1.1", "1.2", "2.0", "2.1"}, ""), (set(), "")],
+)
+def test_a_type_of_model_is_looked_up_in_the_releases(
+    knowing: set[str], expected: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for release in RELEASES:
+        auto = tmp_path / release / "transformers/models/auto"
+        auto.mkdir(parents=True)
+        (auto.parents[1] / "__init__.py").write_text("")
+        (auto / "configuration_auto.py").write_text('NAMES = {"bed": "BedConfig"}\n' if release in knowing else "")
+    monkeypatch.setattr(directions, "versions", lambda _: RELEASES)
+    monkeypatch.setattr(directions, "release_folder", lambda _, release: tmp_path / release)
+    monkeypatch.setattr(directions, "_installed_folders", lambda _: [])
+    found = directions.direction_of_model(None, "bed", {})  # type: ignore[arg-type]
+    assert (found.requirement if found is not None else "") == expected
+    if not knowing:
+        assert found is not None
+        assert "comes with code of its own" in str(found.unknown)
+
+
 @pytest.mark.parametrize(("asking", "until"), [({"1.0", "1.1"}, "1.2"), (set(), "")])
 def test_code_that_asks_by_a_name_it_was_given_is_not_told_to_be_newer(
     asking: set[str], until: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
