@@ -139,9 +139,8 @@ class Finding:
 
     @property
     def needs_more(self) -> bool:
-        """Whether no record names the cause: there is no record, it covers many causes of one form, or it only says
-        that something else has failed."""
-        return self.symptom is None or self.symptom.generic or self.symptom.part == "wrapper"
+        """Whether no record names the cause: there is no record, or it covers many causes of one form."""
+        return self.symptom is None or self.symptom.generic
 
 
 @dataclass(frozen=True, slots=True)

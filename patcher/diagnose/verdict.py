@@ -140,10 +140,9 @@ def _candidates_of_cut_traceback(evidence: Evidence) -> list[Candidate]:
         return []
     begin = one.frames[0].number
     if not one.name:
-        above = [place for place in evidence.last if begin - _ANNOUNCED <= place.number < begin]
-        # `WARNING … failed to load a plugin: No module named 'x'` is of what the program does without.
-        if (failure := told_failure([one for one in above if strip_labels(one.text).level != "WARNING"])) is not None:
-            return [candidate_of_exception(_as_told(failure, one), evidence, {})]
+        if (failure := _told_above(begin, evidence)) is not None:
+            one = replace(one, place=failure.place, last=failure.place, message=failure.message)
+            return [candidate_of_exception(one, evidence, {})]
         ahead = [place for place in evidence.complained if begin - _ANNOUNCED <= place.number < begin]
         told = announced(evidence.last, begin)
         if ahead:
@@ -153,10 +152,11 @@ def _candidates_of_cut_traceback(evidence: Evidence) -> list[Candidate]:
     return [candidate_of_exception(one, evidence, {})]
 
 
-def _as_told(failure: Raised, one: Raised) -> Raised:
-    """The failure that a program tells by an exception's message, with the frames of the traceback below it, whose own
-    exception is cut off."""
-    return replace(one, name="", place=failure.place, last=failure.place, message=failure.message)
+def _told_above(number: int, evidence: Evidence) -> Raised | None:
+    """The failure that the program tells by an exception's message shortly before a line."""
+    above = [place for place in evidence.last if number - _ANNOUNCED <= place.number < number]
+    # `WARNING … failed to load a plugin: No module named 'x'` is of what the program does without.
+    return told_failure([one for one in above if strip_labels(one.text).level != "WARNING"])
 
 
 _STEP_LINE = re.compile(r"\bstep:\d+ - ")
@@ -179,6 +179,8 @@ def _candidates_of_complaints(evidence: Evidence, ended: bool | None, *, last_wo
     if (native := native_cause(complained)) is not None:
         place = native
     elif message and not evidence.step:
+        if (failure := _told_above(message[0].number, evidence)) is not None:
+            return [candidate_of_exception(replace(failure, nature="exception"), evidence, {})]
         place = message[0]
     elif ended and last_words and telling and not _STEP_LINE.search(telling[-1].text):
         place = telling[-1]

@@ -146,6 +146,8 @@ def _root(root: Finding, found: Diagnosis, tongue: Language, columns: int) -> It
         yield from _item(phrase("here"), show(sentence, tongue), tongue, columns)
     if explanation is not None and root.needs_more:
         yield from _explained(explanation, tongue, columns)
+    elif symptom is not None and symptom.part == "wrapper" and explanation is not None and explanation.often:
+        yield from _item(phrase("often"), show(explanation.often, tongue), tongue, columns)
     yield from _threads(root.threads, tongue)
     if explanation is not None and explanation.search and not root.threads:
         yield f"{_label(phrase('search'), tongue)}{explanation.search}"

@@ -299,6 +299,9 @@ def test_a_message_above_a_cut_traceback_says_more_than_what_a_logger_says(line:
     assert root.place.number == (1 if told else 2)
     assert root.explanation is not None
     assert ("or what it calls" in str(root.explanation.sentence)) is told
+    alone = diagnosed(log.partition(HEAD)[0]).root
+    assert alone is not None
+    assert alone.place.number == (1 if told else 2)
 
 
 def test_a_line_that_raises_is_nobodys_message() -> None:
