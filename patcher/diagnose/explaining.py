@@ -41,8 +41,9 @@ from patcher.secrets.redacting import here
 
 _SEARCH = "https://github.com/search?type=issues&q="
 
-_NO_FILE = re.compile(r"<(?!ipython-input)")
-"""`<string>` and `<frozen importlib._bootstrap>` are not the user's own code; the cell of a notebook is."""
+_NO_FILE = re.compile(r"<(?!ipython-input)|.*/bin/[\w-]+$")
+"""`<string>`, `<frozen importlib._bootstrap>` and the command `/env/bin/lmdeploy` that pip has made are not the user's
+own code; the cell of a notebook is."""
 
 
 def explain(

@@ -735,6 +735,12 @@ def test_the_command_says_in_which_release_a_name_went(tmp_path: Path, capsys: p
     assert (direction["removed_in"], direction["moved_to"]) == ("0.11.1", "vllm.utils.math_utils.cdiv")
 
 
+def test_the_command_that_pip_has_made_is_no_code_of_one_s_own() -> None:
+    command = '  File "/home/g/env/bin/garden", line 8, in <module>\n    sys.exit(run())\n'
+    assert explained("KeyError: 'soil'", command + LIBRARY).own == ""
+    assert explained("KeyError: 'soil'", command.replace("bin/garden", "bin/garden.py") + LIBRARY).own.endswith(".py:8")
+
+
 def test_what_is_told_names_no_package_where_only_a_class_is_known() -> None:
     parts = parse_message(["AttributeError: 'LlamaConfig' object has no attribute 'x'"])
     assert parts is not None
