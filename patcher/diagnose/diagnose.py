@@ -112,6 +112,10 @@ def diagnose_any(
     return add_comparison(look_up(session, found), logs, against)
 
 
+_REGISTERS = "AutoConfig.register"
+"""Words of the fix for a model that comes with code of its own."""
+
+
 def look_up(session: Session, found: Diagnosis) -> Diagnosis:
     """Add what the sources of releases, or the configuration of the tree, say of a name that is missing.
 
@@ -135,6 +139,13 @@ def look_up(session: Session, found: Diagnosis) -> Diagnosis:
         # Hydra advises to add any key that it does not know, `+trainer.x=1`. A misspelled key must not be added.
         remedy = "" if near or (direction is not None and direction.removed_in) else explanation.remedy
         explanation = replace(explanation, nearest=near, direction=direction, remedy=remedy)
+    elif parts.matter == "model-type":
+        from patcher.diagnose.directions import direction_of_model
+
+        direction = direction_of_model(session, parts.names[0], found.versions)
+        explanation = replace(explanation, direction=direction)
+        if direction is not None and not direction.requirement:  # A later release does not know it either.
+            root = replace(root, fixes=tuple(sorted(root.fixes, key=lambda one: _REGISTERS not in one.text)))
     elif parts.package or parts.matter in ("missing-attribute", "unexpected-argument"):
         from patcher.diagnose.directions import direction_at
 
@@ -147,7 +158,7 @@ def look_up(session: Session, found: Diagnosis) -> Diagnosis:
 
         explanation = replace(explanation, failed_line=failed_line(explanation, found.versions))
     explained = replace(root, explanation=explanation)
-    return replace(found, findings=tuple(explained if one is root else one for one in found.findings))
+    return replace(found, findings=tuple(explained if one is found.root else one for one in found.findings))
 
 
 def require_good_log(session: Session, scanner: Scanner, log: str, against: str | None) -> None:

@@ -153,6 +153,49 @@ def direction_of(parts: MessageParts, known: Mapping[str, str], *, moves: bool =
     return replace(found, moved_to=moved_in(here, module, last) if parts.matter == "missing-name" else "")
 
 
+_MODELS = ("configuration_auto.py", "auto_mappings.py")
+"""The files of `transformers/models/auto` that list the types of models."""
+
+
+def direction_of_model(session: Session, kind: str, known: Mapping[str, str]) -> Direction | None:
+    """Which releases of transformers know a type of model, as `model_type` of its config.json names it; None where the
+    known version knows it, or the releases do not tell."""
+    name = "transformers"
+    try:
+        releases = final(versions(name))
+    except ReleaseError:
+        return None
+
+    @cache
+    def knows(release: str) -> bool | None:
+        try:
+            folder = folder_of(release_folder(name, release), name)
+        except ReleaseError:
+            return None
+        files = [folder / "models" / "auto" / one for one in _MODELS] if folder is not None else []
+        texts = [one.read_text(encoding="utf-8", errors="replace") for one in files if one.is_file()]
+        return any(f'"{kind}"' in text for text in texts) if texts else None
+
+    folders = _installed_folders(session)
+    known = {**_installed_versions(folders), **known}
+    version = known.get(name) or next(reversed(releases), None)
+    if version is None:
+        return None
+    found = _direction(name, kind, version, releases, knows)
+    if name not in known:
+        found = _of_unknown_release(name, kind, found, releases, knows)
+    if found is None or found.requirement:
+        return replace(found, against=refusals(folders, found.requirement, known)) if found is not None else None
+    if knows(releases[-1]) is not False:
+        return None
+    text = (
+        "no release of {name} that was looked at knows {kind}: such a model comes with code of its own, which has "
+        "to be allowed (trust_remote_code), or imported first where it registers itself (AutoConfig.register); "
+        "some are known to an engine (vLLM, SGLang) alone"
+    )
+    return replace(found, unknown=phrase(text, name=name, kind=kind))
+
+
 def direction_of_key(key: str, tree: str) -> tuple[Direction | None, tuple[str, ...]]:
     """Which releases of verl have a configuration key, and the keys that replaced it.
 

@@ -124,6 +124,8 @@ class Raised:
     """The lines of its message; the first begins with the exception's name. Empty where they are not known."""
     calls: tuple[Call, ...] = ()
     """The innermost frames with their code, outermost first. Unlike `frames` they are read and not shown."""
+    tried: tuple[str, ...] = ()
+    """What the same function had failed with just before, so that it tried this instead: `KeyError: 'iteration'`."""
     because: LogLine | None = None
     """Of an exception about None: a line shortly before it which says that something does not exist."""
     repeated: bool = False

@@ -34,15 +34,16 @@ from patcher.diagnose.parties import (
     party,
 )
 from patcher.diagnose.sentences import sentence_of
-from patcher.diagnose.usual_cause import usual_cause
+from patcher.diagnose.usual_cause import of_settings, usual_cause
 from patcher.i18n import Phrase, phrase
 from patcher.logs.labels import strip_labels
 from patcher.secrets.redacting import here
 
 _SEARCH = "https://github.com/search?type=issues&q="
 
-_NO_FILE = re.compile(r"<(?!ipython-input)")
-"""`<string>` and `<frozen importlib._bootstrap>` are not the user's own code; the cell of a notebook is."""
+_NO_FILE = re.compile(r"<(?!ipython-input)|.*/bin/[\w-]+$")
+"""`<string>`, `<frozen importlib._bootstrap>` and the command `/env/bin/lmdeploy` that pip has made are not the user's
+own code; the cell of a notebook is."""
 
 
 def explain(
@@ -75,6 +76,7 @@ def explain(
     parts = parse_cut_task(first) if behind else None
     if parts is not None:
         calls, borrowed = tuple(behind), False
+        parts = replace(parts, found=calls[-1].code.strip().partition("\n")[0])
     parts = parts or _parts(lines, raised, code, complaint, calls)
     remedy = remedy_in(lines)
     if parts is not None and parts.matter == "words" and remedy in parts.found:
@@ -114,6 +116,9 @@ def explain(
         if not remedy and raised is None:
             return None
         sentence = _place_sentence(lines[0], raised, at)
+    if parts is not None and raised is not None and (tried := _tried(raised, parts)):
+        text = "{sentence}; before that it looked for {names}, which was not there either"
+        sentence = phrase(text, sentence=sentence, names=", ".join(tried))
     if raised is not None and raised.because is not None:
         said = strip_labels(raised.because.text).text.strip()
         sentence = phrase("the program says: {words}; then {sentence}", words=said, sentence=sentence)
@@ -121,8 +126,10 @@ def explain(
     own = _own_frame(frames) or _own_frame([frame for one in behind if (frame := frame_of(one.frame)) is not None])
     searched = _searched(first, code) or whole_line(lines[0], raised)
     caller, called = _caller(parts, at, own, calls) if parts is not None and not again else (None, "")
+    if caller is None and behind and not borrowed and at is not None and not at.installed:
+        caller = _passing(behind, at)
     if parts is not None and parts.matter == "cut" and at is not None:
-        searched = f"{' '.join(parts.names)} {at.path.replace('/', ' ')}"
+        searched = " ".join((*parts.names, parts.found or " ".join(at.path.split("/")[-2:])))
     return Explanation(
         sentence,
         parts,
@@ -171,9 +178,17 @@ def _parts(
         own = calls[-1].code if calls else code
         said = _ITS_NAME.sub("", " ".join([first, *more])) if raised is not None and raised.message else ""
         return MessageParts("claim", names=(_claim(code),), found=values_of(said, own))
+    if is_code and of_settings(code):
+        return MessageParts("cut", found=code)
     if raised is not None and raised.name and raised.message == (f"{raised.name}: ",):
         return MessageParts("cut", names=(raised.name,))
     return None
+
+
+def _tried(raised: Raised, parts: MessageParts) -> list[str]:
+    """What the code had looked for before, in the same way as for what `parts` names."""
+    found = [one for said in raised.tried if (one := parse_message([said])) is not None and one.matter == parts.matter]
+    return [one.symbol or repr(one.names[0]) for one in found if one.symbol or one.names]
 
 
 def _asking_frame(texts: Sequence[str], frames: Sequence[Frame]) -> Frame | None:
@@ -224,6 +239,12 @@ def _caller(
     forwards = parts.matter == "unexpected-argument" and bool(calls) and mapping_with(calls[-1].code, parts.names[0])
     found = caller_of(at, calls) if forwards or parts.matter in _CALLED else None
     return found if found is not None and found[0] not in (own, at) else (None, "")
+
+
+def _passing(behind: Sequence[Call], at: Frame | None) -> Frame | None:
+    """The installed package that called what failed, where the log ends within the frames of its own traceback."""
+    last = frame_of(behind[-1].frame)
+    return last if last is not None and last.installed and party(last) not in ("", party(at)) else None
 
 
 def _above(calls: Sequence[Call], own: Frame | None) -> tuple[Frame | None, str]:

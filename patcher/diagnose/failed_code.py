@@ -199,6 +199,16 @@ def none_operand(code: str, operator: str, left: bool) -> str:
     return found[0] if len(found) == 1 and len(found[0]) <= _LONGEST else ""
 
 
+def calculated(code: str) -> list[str]:
+    """The names that a line of code calculates with by an operator, in order: `a.x` and `b` of `c = a.x * b`."""
+    node = statement_of(code)
+    found = []
+    for one in _in_order(node) if node is not None else ():
+        if isinstance(one, ast.BinOp) and isinstance(one.op, _ARITHMETIC):
+            found += [ast.unparse(side) for side in (one.left, one.right) if isinstance(side, ast.Name | ast.Attribute)]
+    return list(dict.fromkeys(found))
+
+
 def literal_raised(code: str) -> str:
     """The text of `raise ValueError("…")`, which says nothing of what was caught; "" for any other code."""
     match statement_of(code):

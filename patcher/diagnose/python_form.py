@@ -103,7 +103,9 @@ def _rich_code(code: str) -> str:
 
 def _frame(path: str, line: str | None, function: str | None) -> str:
     place = f'File "{path}", line {line}' if line else f'File "{path}"'
-    return f"  {place}, in {function or '<module>'}"
+    # IPython and rich write `Module.__getattr__`, where Python writes `__getattr__`.
+    name = (function or "<module>").rpartition(".")[2]
+    return f"  {place}, in {name}"
 
 
 def _without_code(header: re.Match[str]) -> str:

@@ -58,6 +58,8 @@ _WRONG = re.compile(
     r"\b(?:errors?|fatal|fail(?:ed|ure)?|abort(?:ed|ing)?|cannot|could not|unable|invalid|denied|refused|expired)\b",
     re.IGNORECASE,
 )
+_OF_CODE = re.compile(r'\s{4}|\s*raise [A-Z][\w.]*\(|\s*File "')
+"""A line of a traceback: `raise RuntimeError("The engine failed. "` is code, and nobody's message."""
 _MESSAGE = 12
 """Lines of an exception's message in which a symptom may match: the messages of CUDA and pydantic have up to ten."""
 # A stall shows at the end of a log. `Waiting for …` in the middle, with steps after it, was only a wait.
@@ -283,7 +285,7 @@ def _announcement_before(found: Sequence[Candidate]) -> list[Candidate]:
         stripped = strip_labels(place.text)
         if stripped.level in ("DEBUG", "INFO", "WARNING"):
             return []
-        if _WRONG.search(stripped.text):
+        if _WRONG.search(stripped.text) and not _OF_CODE.match(stripped.text):
             return [Candidate(_SILENT, place, 1, survived=False, phase=first.phase, about=first.about)]
     return []
 

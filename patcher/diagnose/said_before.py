@@ -1,4 +1,5 @@
-"""What a log says just before a traceback that explains it: something is not there, and the code then finds None.
+"""What a log says just before a failure that explains it: something is not there, and the code then finds None; or
+something did not suffice, and an engine then tells only that it failed.
 
 Dataset path ./corpus_text does not exist
 AttributeError: 'NoneType' object has no attribute 'sizes'     ▶ the line above it is the cause
@@ -7,6 +8,7 @@ AttributeError: 'NoneType' object has no attribute 'sizes'     ▶ the line abov
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from patcher.diagnose.evidence import LogLine, Raised
 from patcher.diagnose.exception_message import is_about_none
@@ -54,4 +56,34 @@ def said_before(raised: Raised, line: MatchedLine) -> LogLine | None:
         if says_absent(label.text, label.level):
             near = above[-1].number - place.number < _NEXT and _PATH.search(label.text)
             return place if near or _is_about(label.text, raised) else None
+    return None
+
+
+_PROCESS = re.compile(r"\bpid=(\d+)\) ?")
+_LOUD = re.compile(r"\b(?:WARN(?:ING)?|ERROR|CRITICAL)\b")
+_SHORT = re.compile(
+    r"\d[\d.]* ?[<>]=? ?[A-Za-z_(]?\w*[ =]*\d|\binsufficient\b|\bnot enough\b|\bexceed(?:s|ed)?\b"
+    r"|\bno (?:free|more) \w+",
+    re.IGNORECASE,
+)
+"""What says that something did not suffice: `free_blocks()=9.0 < wanted=30`."""
+_MOST = 160
+"""Characters of a line that are quoted within a sentence. Set by hand."""
+_JUST = 8
+"""Lines before a line that only tells of a failure in which its reason is searched. Set by hand."""
+
+
+def ran_short(place: LogLine, lines: Sequence[LogLine]) -> tuple[int, str] | None:
+    """The number and the words of a warning of the same process, shortly before a line that only tells that something
+    failed, which says that something did not suffice; a progress bar may stand in front of it."""
+    own = _PROCESS.search(f"{place.speaker} {place.text}")
+    near = {line.number: line for line in lines if line.file == place.file and 0 < place.number - line.number <= _JUST}
+    for number, line in sorted(near.items(), reverse=True):
+        whole = f"{line.speaker} {line.text}"
+        loud, process = _LOUD.search(whole), _PROCESS.search(whole)
+        if loud is None or (process[1] if process is not None else "") != (own[1] if own is not None else ""):
+            continue
+        said = strip_labels(whole[process.end() :] if process is not None else line.text)
+        if _SHORT.search(said.text):
+            return number, " ".join(said.text.split())[:_MOST]
     return None

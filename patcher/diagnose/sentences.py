@@ -144,6 +144,8 @@ def sentence_of(parts: MessageParts, who: Phrase, versions: Mapping[str, str]) -
         case "device":
             text = "{who}: tensors are on two devices, {found} and {wanted}"
             return phrase(text, who=who, found=parts.found, wanted=parts.wanted)
+        case "cut" if not names and parts.found:
+            return phrase("the log ends within a traceback, at {place}: {code}", place=who, code=parts.found)
         case "cut" if not names:
             return phrase("the log ends within a traceback, at {place}", place=who)
         case "cut":

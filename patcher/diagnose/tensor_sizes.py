@@ -38,5 +38,24 @@ def too_few_for_groups(parts: MessageParts) -> int:
     return group if 0 < int(parts.found) < group else 0
 
 
+def has_other_length(parts: MessageParts) -> bool:
+    """Whether the elements are no multiple of the one length that is asked for: `'[-1, 125]'` and size 126."""
+    wanted = re.fullmatch(r"\[-1, (\d+)\]", parts.wanted)
+    if parts.matter != "shape" or wanted is None:
+        return False
+    return parts.found.isdigit() and int(wanted[1]) > 1 and int(parts.found) % int(wanted[1]) > 0
+
+
+_WIDTH, _MULTIPLE = 512, 64
+"""The least width of a model, and what widths are multiples of. Set by hand: numbers of samples and tokens are smaller,
+or odd."""
+
+
+def width_of_empty(parts: MessageParts) -> int:
+    """The size that a tensor of size 0 meets, where it is a width of a model, as 4096 and 14336 are; else 0."""
+    other = next((one for one in (parts.found, parts.wanted) if one.isdigit() and int(one)), "0")
+    return int(other) if int(other) >= _WIDTH and int(other) % _MULTIPLE == 0 else 0
+
+
 def _sizes(text: str) -> list[int]:
     return [int(number) for number in re.findall(r"\d+", text)]

@@ -200,6 +200,8 @@ class _TracebackReader:
         found = tuple(one.raised for one in links)
         if found and found[root].nature != "exception":
             root = max((at for at in range(root) if found[at].nature == "exception"), default=root)
+        if found:
+            found[root].tried = _tried(links[: root + 1])
         for at, one in enumerate(found):
             one.chained, one.handled = at != root, self._handled
         return Chain(found, frozenset(self._headers), frozenset(one.place.offset for one in found))
@@ -388,6 +390,29 @@ def _is_consequence(one: _Link, other: _Link) -> bool:
         return True
     tidying = any(_TIDYING.search(place.text) for place in other.raised.frames[-2:])
     return one.then == "handling" and not tidying and not _hides(other.raised, one.raised)
+
+
+def _tried(links: Sequence[_Link]) -> tuple[str, ...]:
+    """The messages of lookups that failed in the same function, in whose handling the last one of a chain was tried:
+
+    try: n = state["iteration"]
+    except KeyError: n = state["total_iters"]      ▶ KeyError: 'iteration'
+    """
+    last = links[-1].raised
+    found: list[str] = []
+    for one in reversed(links[:-1]):
+        same = _looked_up_in(one.raised) == _looked_up_in(last) != ("", "")
+        if one.then != "handling" or not same or not one.raised.message:
+            break
+        found.insert(0, one.raised.message[0])
+    return tuple(found)
+
+
+def _looked_up_in(one: Raised) -> tuple[str, str]:
+    """The function whose lookup failed, by file and name; ("", "") for other exceptions."""
+    name = one.name.rpartition(".")[2]
+    found = FRAME.match(one.calls[-1].frame) if one.calls and name in (*_LOOKUPS, "ImportError") else None
+    return (found["path"], found["function"] or "") if found is not None else ("", "")
 
 
 _LOOKUPS = ("KeyError", "IndexError", "AttributeError", "LookupError", "StopIteration", "ModuleNotFoundError", "Empty")

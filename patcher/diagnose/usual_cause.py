@@ -9,7 +9,7 @@ from patcher.diagnose.code_message import is_of_getter
 from patcher.diagnose.code_sentences import are_of_tokens, computed_zero, has_empty, unpacked_of
 from patcher.diagnose.evidence import Call
 from patcher.diagnose.exception_message import MessageParts, is_of_two_releases, is_plain_for_own
-from patcher.diagnose.failed_code import is_written
+from patcher.diagnose.failed_code import calculated, is_written, reshaped
 from patcher.diagnose.frame import Frame, distribution, frame_of
 from patcher.diagnose.internal_errors import is_internal, missing_column, shadowing, unknown_command
 from patcher.diagnose.parties import (
@@ -22,9 +22,10 @@ from patcher.diagnose.parties import (
     owner_of,
     party,
 )
-from patcher.diagnose.tensor_sizes import ranks_apart, too_few_for_groups
+from patcher.diagnose.tensor_sizes import has_other_length, ranks_apart, too_few_for_groups, width_of_empty
 from patcher.i18n import Phrase, phrase
 
+_OF_LENGTH = re.compile(r"(?:position_ids|attention_mask|input_ids|cache_position|mask|labels)$")
 _ROTARY = re.compile(r", in apply_\w*rotary_pos_emb\w*$")
 
 
@@ -63,6 +64,19 @@ def _of_sizes(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> P
             "model that it reads the field from may not fit"
         )
         return phrase(text, name=zero, package=party(at) or phrase("the code"))
+    if has_other_length(parts) and calls and _OF_LENGTH.search(reshaped(calls[-1].code)[0]):
+        text = (
+            "ids, mask and embeddings of one sequence differ in length: {found} elements are no multiple of {length}. "
+            "The caller gives a mask that is longer or shorter than what it is for, or the model's code is a copy that "
+            "was written for another release of transformers, which prepares these otherwise"
+        )
+        return phrase(text, found=parts.found, length=parts.wanted.strip("[]").rpartition(", ")[2])
+    if has_empty(parts) and (width := width_of_empty(parts)):
+        text = (
+            "{width} is a width of the model, so the tensor of size 0 is mostly a weight that ZeRO-3 or FSDP holds in "
+            "parts and has put away again; where neither is used, this rank or batch got no tokens"
+        )
+        return phrase(text, width=width)
     if has_empty(parts):
         return phrase("a tensor of size 0 is empty: this rank, or this batch, got no tokens, samples or rows")
     if are_of_tokens(parts, calls):
@@ -130,7 +144,15 @@ def _of_request(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) ->
             "option, the code is of another release than the one that reads its options"
         )
         return phrase(text, name=option["name"])
+    if parts.matter == "cut" and (names := of_settings(parts.found)):
+        text = "one of the settings that are calculated with there is not set, 0, or of another type: {names}"
+        return phrase(text, names=", ".join(names))
     return _of_environment(parts.names[0]) if parts.matter == "environment" else None
+
+
+def of_settings(code: str) -> list[str]:
+    """The settings that a line of code calculates with: `args.size` and `args.gas` of `size = args.size * args.gas`."""
+    return [name for name in calculated(code) if _OPTION.fullmatch(name)]
 
 
 def _of_builds(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:
@@ -402,6 +424,13 @@ _BY_DICT = re.compile(r"return self\.\w+\[\w+\]|self\.__dict__\[|^\s*raise KeyEr
 def _of_object(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:
     """Why an object lacks an attribute, where it is not the releases of two packages."""
     name, kind = (parts.names[0] if parts.names else ""), parts.symbol
+    if "." in name:
+        text = (
+            "{name} is the path of a parameter: a checkpoint, a device map or a list of modules names it, and the code "
+            "of the model at this release has it elsewhere or not at all; take the releases that belong together, or "
+            "leave the name out there"
+        )
+        return phrase(text, name=name)
     last = calls[-1] if calls else None
     if not kind or (last is not None and is_getter(last) and _BY_DICT.search(last.code)):
         text = "the object keeps its attributes in a dict, and nothing has put {name} there, as code before it should"

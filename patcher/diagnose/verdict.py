@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from patcher.diagnose.conflicts import conflict_in
-from patcher.diagnose.cut_tracebacks import announced
+from patcher.diagnose.cut_tracebacks import announced, told_failure
 from patcher.diagnose.diagnosis import Diagnosis, Explanation, Finding, Offer, Role, Verdict
-from patcher.diagnose.evidence import Call, Evidence, Hit, LogLine
+from patcher.diagnose.evidence import Call, Evidence, Hit, LogLine, Raised
 from patcher.diagnose.exception_message import TELLING_WITH_RECORD, MessageParts
 from patcher.diagnose.explaining import explain, whole_line
 from patcher.diagnose.fixes import FixContext, fixes_for, versions_allow
@@ -39,6 +39,7 @@ from patcher.diagnose.own_module import (
     without_installs,
 )
 from patcher.diagnose.root_cause import Candidate, candidate_of_exception, candidates, is_at_end, may_have_ended_run
+from patcher.diagnose.said_before import ran_short
 from patcher.i18n import phrase
 from patcher.logs.labels import strip_labels, time_of
 from patcher.logs.milestones import PHASES, Phase
@@ -139,6 +140,9 @@ def _candidates_of_cut_traceback(evidence: Evidence) -> list[Candidate]:
         return []
     begin = one.frames[0].number
     if not one.name:
+        if (failure := _told_above(begin, evidence)) is not None:
+            one = replace(one, place=failure.place, last=failure.place, message=failure.message)
+            return [candidate_of_exception(one, evidence, {})]
         ahead = [place for place in evidence.complained if begin - _ANNOUNCED <= place.number < begin]
         told = announced(evidence.last, begin)
         if ahead:
@@ -146,6 +150,13 @@ def _candidates_of_cut_traceback(evidence: Evidence) -> list[Candidate]:
         elif told is not None:
             one = replace(one, place=told[0], message=(told[1],))
     return [candidate_of_exception(one, evidence, {})]
+
+
+def _told_above(number: int, evidence: Evidence) -> Raised | None:
+    """The failure that the program tells by an exception's message shortly before a line."""
+    above = [place for place in evidence.last if number - _ANNOUNCED <= place.number < number]
+    # `WARNING … failed to load a plugin: No module named 'x'` is of what the program does without.
+    return told_failure([one for one in above if strip_labels(one.text).level != "WARNING"])
 
 
 _STEP_LINE = re.compile(r"\bstep:\d+ - ")
@@ -168,6 +179,8 @@ def _candidates_of_complaints(evidence: Evidence, ended: bool | None, *, last_wo
     if (native := native_cause(complained)) is not None:
         place = native
     elif message and not evidence.step:
+        if (failure := _told_above(message[0].number, evidence)) is not None:
+            return [candidate_of_exception(replace(failure, nature="exception"), evidence, {})]
         place = message[0]
     elif ended and last_words and telling and not _STEP_LINE.search(telling[-1].text):
         place = telling[-1]
@@ -306,6 +319,12 @@ def _with_neighbours(root: Finding, one: Candidate, evidence: Evidence) -> Expla
         sentence = phrase("the last that was said before it, in line {line}: {words}", line=before.number, words=said)
         parts = MessageParts("around", found=said)
         return Explanation(sentence, parts) if explained is None else replace(explained, sentence=sentence, parts=parts)
+    if one.symptom is not None and one.symptom.part == "wrapper" and (explained is None or explained.parts is None):
+        short = ran_short(place, (*one.about, *evidence.last))
+        if short is not None:
+            text = "the last that was said before it, in line {line}: {words}"
+            sentence = phrase(text, line=short[0], words=short[1])
+            return Explanation(sentence, MessageParts("around", found=short[1]))
     if _CONFLICT.search(place.text):
         listed = {line.number: line.text for line in (*one.about, *evidence.last) if line.file == place.file}
         told = conflict_in(text for number, text in sorted(listed.items()) if number > place.number)

@@ -7,6 +7,7 @@ what to install, links to known issues.
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -145,6 +146,8 @@ def _root(root: Finding, found: Diagnosis, tongue: Language, columns: int) -> It
         yield from _item(phrase("here"), show(sentence, tongue), tongue, columns)
     if explanation is not None and root.needs_more:
         yield from _explained(explanation, tongue, columns)
+    elif symptom is not None and symptom.part == "wrapper" and explanation is not None and explanation.often:
+        yield from _item(phrase("often"), show(explanation.often, tongue), tongue, columns)
     yield from _threads(root.threads, tongue)
     if explanation is not None and explanation.search and not root.threads:
         yield f"{_label(phrase('search'), tongue)}{explanation.search}"
@@ -261,7 +264,12 @@ def _listed(label: Phrase, places: Sequence[LogLine], tongue: Language) -> Itera
         yield f"{head}{where:>{wide}}  {_cut(place.text)}".rstrip()
 
 
+_BAR = re.compile(r"(?<=\|)[\u2588-\u258f# ]{10,}(?=\|)")
+"""The blocks of a progress bar, which may stand before what another process has written into the same line."""
+
+
 def _cut(text: str) -> str:
+    text = _BAR.sub("\u2026", text) if len(text) > _LONG else text
     return text if len(text) <= _LONG else f"{text[:_LONG]} \u2026"
 
 

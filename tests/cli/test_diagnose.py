@@ -169,6 +169,13 @@ def test_an_unknown_failure_is_said_to_be_unknown(ask: Callable[..., Answer]) ->
     assert 'single_turn_agent_loop.py", line 38, in run' in answer.out
 
 
+def test_what_is_written_behind_a_bar_is_shown(ask: Callable[..., Answer], log: Callable[[str], str]) -> None:
+    written = "(EngineCore pid=7) ERROR free_beds()=9.0 < wanted=30"
+    bar = f"Adding requests:  88%|{chr(0x2588) * 240}| 453/512 [00:06<00:00, 79.11it/s]{written}\n"
+    said = ask("diagnose", log(f"{bar}{TRACEBACK}ValueError: the beds are not enough for all\n"))
+    assert f"88%|\u2026| 453/512 [00:06<00:00, 79.11it/s]{written}" in said.out
+
+
 def test_a_run_that_ends_before_its_last_step_is_not_told_as_one_that_came_to_its_end(
     ask: Callable[..., Answer], tmp_path: Path
 ) -> None:

@@ -117,6 +117,59 @@ def test_an_empty_tensor_is_called_empty_also_where_only_the_line_of_code_is_lef
     assert "of size 0 is empty" in str(root.explanation.often)
 
 
+@pytest.mark.parametrize(
+    ("size", "code", "hints"),
+    [
+        (126, "position_ids = position_ids.view(-1, length).long()", True),
+        (250, "position_ids = position_ids.view(-1, length).long()", False),
+        (126, "rows = rows.view(-1, length)", False),
+    ],
+)
+def test_a_mask_of_another_length_than_its_sequence_is_told(size: int, code: str, hints: bool) -> None:
+    frames = OWN.replace("run()", code)
+    often = explained(f"RuntimeError: shape '[-1, 125]' is invalid for input of size {size}", frames).often
+    assert (often is not None and f"{size} elements are no multiple of 125" in str(often)) is hints
+
+
+@pytest.mark.parametrize(("other", "weight"), [(14336, True), (4096, True), (37, False), (1001, False)])
+def test_an_empty_tensor_that_meets_a_width_is_a_weight_put_away(other: int, weight: bool) -> None:
+    said = (
+        f"RuntimeError: The size of tensor a (0) must match the size of tensor b ({other}) at non-singleton dimension 1"
+    )
+    often = str(explained(said, OWN.replace("run()", "step(new)")).often)
+    assert ("ZeRO-3" in often) is weight
+    assert ("this rank, or this batch, got no tokens" in often) is not weight
+
+
+def test_the_path_of_a_parameter_is_no_attribute_of_a_class() -> None:
+    told = explained("AttributeError: 'BedModel' object has no attribute 'model.rows.0.soil.inv_freq'", OWN)
+    assert str(told.sentence).endswith(
+        "asks an object of BedModel for model.rows.0.soil.inv_freq, which it does not have"
+    )
+    assert "is the path of a parameter" in str(told.often)
+
+
+def test_what_a_function_looked_for_first_is_named_with_what_it_took_instead() -> None:
+    asked = OWN.replace("run()", "n = state['iteration']")
+    first = f"{HEAD}{asked}KeyError: 'iteration'\n"
+    handling = "\nDuring handling of the above exception, another exception occurred:\n\n"
+    second = f"{HEAD}{OWN.replace('run()', 'n = state[key]')}KeyError: 'total_iters'\n"
+    library = '  File "/opt/venv/lib/python3.12/site-packages/shears/cut.py", line 9, in load\n'
+    root = diagnosed(f"{first}{handling}{second}{handling}{HEAD}{OWN}{library}").root
+    assert root is not None
+    assert root.explanation is not None
+    said = (
+        "looks for the key 'total_iters' in state, which lacks it; before that it looked for 'iteration', which was not"
+    )
+    assert said in str(root.explanation.sentence)
+    assert root.explanation.caller is not None
+    assert root.explanation.caller.shown == "shears/cut.py:9"
+    other = first.replace("in main", "in elsewhere")
+    alone = diagnosed(f"{other}{handling}{second}").root
+    assert alone is not None
+    assert "before that" not in str(alone.explanation.sentence if alone.explanation else "")
+
+
 def test_values_of_tokens_hint_at_sequences_that_were_cut_in_different_ways() -> None:
     found = explained(SIZES, OWN.replace("run()", "ratio = log_prob - ref_log_prob"))
     assert "sequences of different lengths" in str(found.often)

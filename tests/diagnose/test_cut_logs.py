@@ -266,8 +266,71 @@ def test_an_actor_that_died_as_it_was_made_is_told_with_the_innermost_frame() ->
     found = diagnosis_of(Scanner(load_symptoms()).scan([("run.log", io.BytesIO(log.encode()))]), FixContext({}))
     assert found.root is not None
     assert found.root.explanation is not None
-    said = "the log ends within a traceback, at /app/slime/utils/http_utils.py:124"
+    said = (
+        "the log ends within a traceback, at /app/slime/utils/http_utils.py:124: count = args.concurrency * args.gpus"
+    )
     assert str(found.root.explanation.sentence) == said
+    assert str(found.root.explanation.often).endswith("of another type: args.concurrency, args.gpus")
+    assert "slime" not in found.root.explanation.search
+
+
+def test_settings_that_a_cut_line_calculates_with_are_named() -> None:
+    root = diagnosed(f"{HEAD}{FRAME}    size = self.args.batch // config.world * count\n").root
+    assert root is not None
+    assert root.explanation is not None
+    assert str(root.explanation.often).endswith("of another type: self.args.batch, config.world")
+    plain = diagnosed(f"{HEAD}{FRAME}    size = batch // world\n").root
+    assert plain is not None
+    assert plain.explanation is None or plain.explanation.often is None
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("Encountered exception while importing beds: cannot import name 'Bed' from 'garden.beds' (unknown)", True),
+        ("Loading failed because of the following error: No module named 'garden.beds'", True),
+        ("WARNING 10-01 10:00:00 [a.py:3] Failed to load the plugin: No module named 'garden.beds'", False),
+    ],
+)
+def test_a_message_above_a_cut_traceback_says_more_than_what_a_logger_says(line: str, told: bool) -> None:
+    log = f"{line}\n2026-01-10 10:00:00,100 - app - ERROR - a.py:67 - opening the garden failed\n{HEAD}{OWN}{FRAME}"
+    root = diagnosed(log).root
+    assert root is not None
+    assert root.place.number == (1 if told else 2)
+    assert root.explanation is not None
+    assert ("or what it calls" in str(root.explanation.sentence)) is told
+    alone = diagnosed(log.partition(HEAD)[0]).root
+    assert alone is not None
+    assert alone.place.number == (1 if told else 2)
+
+
+def test_a_line_that_raises_is_nobodys_message() -> None:
+    log = (
+        '(EngineCore pid=7)   File "/opt/venv/lib/python3.12/site-packages/garden/core.py", line 785, in start\n'
+        '(EngineCore pid=7)     raise RuntimeError("The garden failed to open. "\n'
+        "(EngineCore pid=7) RuntimeError: Engine core initialization failed. See root cause above.\n"
+    )
+    found = diagnosis_of(Scanner(load_symptoms()).scan([("run.log", io.BytesIO(log.encode()))]), FixContext({}))
+    assert found.root is not None
+    assert (found.root.id, found.root.place.number) == ("engine-core-failed", 3)
+
+
+def test_a_warning_of_what_ran_short_explains_a_line_that_only_tells_of_a_failure() -> None:
+    def told(pid: int, words: str) -> str:
+        log = (
+            f"Adding: 88%|███████████████████ | 9/12 [00:06<00:00, 7.1it/s](EngineCore_DP0 pid={pid}) [pool][WARNING]"
+            f"[2026-01-10 10:00:00][pool.py:16] {words}\n"
+            "(EngineCore_DP0 pid=10) ERROR 01-10 10:00:00 [core.py:720] EngineCore encountered a fatal error.\n"
+        )
+        found = diagnosis_of(Scanner(load_symptoms()).scan([("run.log", io.BytesIO(log.encode()))]), FixContext({}))
+        assert found.root is not None
+        assert found.root.id == "engine-core-failed"
+        return str(found.root.explanation.sentence) if found.root.explanation is not None else ""
+
+    assert told(10, "free_beds()=9.0 < wanted=30").endswith("in line 1: free_beds()=9.0 < wanted=30")
+    assert told(10, "the beds are insufficient").endswith("in line 1: the beds are insufficient")
+    assert told(11, "free_beds()=9.0 < wanted=30") == ""
+    assert told(10, "the garden is green") == ""
 
 
 def test_the_assertion_is_read_from_frames_below_its_exception() -> None:

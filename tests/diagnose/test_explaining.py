@@ -528,6 +528,28 @@ def test_a_name_that_no_release_has_may_be_a_misspelling(
     assert (f"a misspelling of {near}" in str(found.unknown)) is bool(near)
 
 
+@pytest.mark.parametrize(
+    ("knowing", "expected"),
+    [({"2.0", "2.1"}, "transformers>=2.0"), ({"1.0", "1.1", "1.2", "2.0", "2.1"}, ""), (set(), "")],
+)
+def test_a_type_of_model_is_looked_up_in_the_releases(
+    knowing: set[str], expected: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for release in RELEASES:
+        auto = tmp_path / release / "transformers/models/auto"
+        auto.mkdir(parents=True)
+        (auto.parents[1] / "__init__.py").write_text("")
+        (auto / "configuration_auto.py").write_text('NAMES = {"bed": "BedConfig"}\n' if release in knowing else "")
+    monkeypatch.setattr(directions, "versions", lambda _: RELEASES)
+    monkeypatch.setattr(directions, "release_folder", lambda _, release: tmp_path / release)
+    monkeypatch.setattr(directions, "_installed_folders", lambda _: [])
+    found = directions.direction_of_model(None, "bed", {})  # type: ignore[arg-type]
+    assert (found.requirement if found is not None else "") == expected
+    if not knowing:
+        assert found is not None
+        assert "comes with code of its own" in str(found.unknown)
+
+
 @pytest.mark.parametrize(("asking", "until"), [({"1.0", "1.1"}, "1.2"), (set(), "")])
 def test_code_that_asks_by_a_name_it_was_given_is_not_told_to_be_newer(
     asking: set[str], until: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -711,6 +733,12 @@ def test_the_command_says_in_which_release_a_name_went(tmp_path: Path, capsys: p
     (root,) = [one for one in json.loads(capsys.readouterr().out)["symptoms"] if one["role"] == "root"]
     direction = root["explanation"]["direction"]
     assert (direction["removed_in"], direction["moved_to"]) == ("0.11.1", "vllm.utils.math_utils.cdiv")
+
+
+def test_the_command_that_pip_has_made_is_no_code_of_one_s_own() -> None:
+    command = '  File "/home/g/env/bin/garden", line 8, in <module>\n    sys.exit(run())\n'
+    assert explained("KeyError: 'soil'", command + LIBRARY).own == ""
+    assert explained("KeyError: 'soil'", command.replace("bin/garden", "bin/garden.py") + LIBRARY).own.endswith(".py:8")
 
 
 def test_what_is_told_names_no_package_where_only_a_class_is_known() -> None:

@@ -285,3 +285,14 @@ def test_a_table_in_a_box_is_no_part_of_a_traceback() -> None:
     assert found is not None
     assert found.explanation is not None
     assert str(found.explanation.sentence).startswith("the program says")
+
+
+def test_a_getter_of_a_notebook_hands_on_for_its_caller() -> None:
+    log = (
+        f"{header('AttributeError')}File {SITE}/gardening/beds.py:41, in Plan.start(self)\n"
+        "---> 41     self.model.soil\n\n"
+        f"File {SITE}/torch/nn/modules/module.py:1931, in Module.__getattr__(self, name)\n"
+        "-> 1931 raise AttributeError(\n\n"
+        "AttributeError: 'Bed' object has no attribute 'soil'\n"
+    )
+    assert sentence(log) == "gardening (gardening/beds.py:41) asks an object of Bed for soil, which it does not have"
