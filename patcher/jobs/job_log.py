@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from patcher.diagnose.diagnose import add_comparison, judge_logs, look_up, require_good_log, silence_limit
 from patcher.diagnose.diagnosis import Diagnosis
-from patcher.diagnose.ended import add_signal, ended_from_outside, silent_end
+from patcher.diagnose.ended import add_signal, how_ended, last_words_tell, signal_of, silent_end
 from patcher.diagnose.evidence import LogOfRun
 from patcher.diagnose.log_files import RotatedLog
 from patcher.diagnose.scanner import Scanner
@@ -129,37 +129,41 @@ def diagnose_job(
         connection, _ = link.open()
         state = connection.channel.ask("job_look", id=name).values
         job = job_of(state)
-        scanner = Scanner(session.symptoms)
-        require_good_log(session, scanner, job.log, against)
+        require_good_log(session, Scanner(session.symptoms), job.log, against)
+        versions: Mapping[str, str] | None = None if host.here else state.get("facts", {}).get("versions", {})
         with job_log(connection, state) as log:
-            with log.path.open("rb") as stream:
-                evidence = scanner.scan([(job.log if host.here else f"{host.name}:{job.log}", stream)])
-            quiet = job.seconds - _wrote(state, log.path)
+            where = job.log if host.here else f"{host.name}:{job.log}"
+            found = judge_job(session, state, log, where, versions)
             difference = add_comparison(Diagnosis("running", None), [RotatedLog((str(log.path),))], against)
-    versions: Mapping[str, str] = state.get("facts", {}).get("versions", {})
+    found = look_up(session, found) if fetching else found
+    return DiagnosedJob(job, replace(found, missing=difference.missing, added=difference.added))
+
+
+def judge_job(
+    session: Session, state: Mapping[str, Any], log: Log, where: str, versions: Mapping[str, str] | None
+) -> Diagnosis:
+    """The diagnosis of the log of the job that the verb `job_look` has told of as `state`.
+
+    `where` is what its findings call the log, `versions` are those on the job's host, None for this machine. Raises
+    OSError where the log cannot be read.
+    """
+    job, scanner = job_of(state), Scanner(session.symptoms)
+    with log.path.open("rb") as stream:
+        evidence = scanner.scan([(where, stream)])
+    quiet = job.seconds - _wrote(state, log.path)
     found = judge_logs(
         session,
         [LogOfRun(evidence, 0.0)],
-        installed=None if host.here else versions,
+        installed=versions,
         ended=_failed(job, evidence) or None,
         silent=not job.over and quiet > silence_limit(evidence.phase),
-        last_words=not ended_from_outside(job.code, stopped=job.state == "stopped"),
+        last_words=last_words_tell(job.code, stopped=job.state == "stopped"),
     )
     verdict = _verdict(job, found)
     ended = (silent_end(found),) if job.over and verdict == "failed" and found.root is None else ()
     if job.state == "ended":
-        found = add_signal(found, session.symptoms, job.code, job.log if host.here else f"{host.name}:{job.log}")
-    return DiagnosedJob(
-        job,
-        replace(
-            look_up(session, found) if fetching else found,
-            verdict=verdict,
-            notes=(_state_message(job), *ended, *scanner.notes),
-            missing=difference.missing,
-            added=difference.added,
-            blank=False,
-        ),
-    )
+        found = add_signal(found, session.symptoms, job.code, where)
+    return replace(found, verdict=verdict, notes=(_state_message(job), *ended, *scanner.notes), blank=False)
 
 
 def why_failed(session: Session, host: Host, verdict: JobVerdict) -> Diagnosis | None:
@@ -205,4 +209,6 @@ def _state_message(job: Job) -> Phrase:
         return phrase("job {id} was stopped after {seconds} s", id=job.id, seconds=seconds)
     if job.code is None:
         return phrase("job {id} is gone, and nobody noted its exit code", id=job.id)
+    if signal_of(job.code) is not None:
+        return phrase("job {id} after {seconds} s: {how}", id=job.id, seconds=seconds, how=how_ended(job.code))
     return phrase("job {id} ended with exit code {code} after {seconds} s", id=job.id, code=job.code, seconds=seconds)

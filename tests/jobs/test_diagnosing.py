@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from patcher import jobs
+from patcher.jobs import follow_log
 from tests.jobs.conftest import Site
 from tests.machines import Machine
 
@@ -69,7 +70,8 @@ def test_a_job_that_failed_and_one_that_runs(there: Site, mine: Path) -> None:
         ("exit 7", "failed", "ended with exit code 7"),
         ("echo some words; exit 7", "failed", "ended with exit code 7"),
         ("echo some words", "ok", "ended with exit code 0"),
-        ("kill -9 $$", "failed", "ended with exit code"),
+        ("kill -9 $$", "failed", "killed (SIGKILL"),
+        ("kill -TERM $$", "failed", "ended by SIGTERM"),
     ],
 )
 def test_how_it_ended_is_known_where_the_log_says_nothing(
@@ -99,6 +101,17 @@ def test_a_job_that_is_killed_or_stopped_among_its_steps_has_no_step_as_its_root
     found = diagnosed_here(here)
     assert (found["verdict"], found["symptoms"]) == ("failed", [])
     assert any("was stopped" in note for note in found["notes"])
+
+
+def test_a_signal_has_one_word_everywhere_and_a_crash_its_fixes(here: Site) -> None:
+    over(here, here.start("echo loading; kill -SEGV $$"))
+    found = diagnosed_here(here)
+    (symptom,) = found["symptoms"]
+    assert (found["verdict"], symptom["id"], symptom["text"]) == ("failed", "segmentation-fault", "ended by SIGSEGV")
+    assert any("PYTHONFAULTHANDLER" in fix for fix in symptom["fix"])
+    assert any("ended by SIGSEGV" in note for note in found["notes"])
+    status = follow_log.status_of(here.open(), None)
+    assert "ended by SIGSEGV" in str(status.verdict.detail)
 
 
 def diagnosed_here(here: Site) -> Any:
