@@ -292,14 +292,20 @@ _SENT_AT_ONCE = 1 << 20
 """Bytes that are redacted and sent at once."""
 _LONGEST_LINE = 4 * _SENT_AT_ONCE
 """Bytes after which a line counts as ended: progress bars without newlines grow for hours."""
+_LOOKED_AT = 1 << 18
+"""Bytes of a log's middle that are sent or left out together."""
+_MOST_TELLING = 16 << 20
+"""Bytes of a log's middle that are sent at most: the first ones, as the first error is mostly the cause. A guess."""
+_TELLING = re.compile(rb"Traceback \(|Error|Exception|Killed|F(?:atal|ATAL)|Segmentation|Aborted|out of memory")
+"""What a block of a log's middle has where it may tell why a run failed."""
 
 
 def send_log(request: Request) -> dict[str, Any]:
-    """Send the log of the job `job` without secrets: all of it, or its first and last bytes where it is longer than
-    `first` + `last`.
+    """Send the log of the job `job` without secrets: all of it, or its first and last bytes, and what between them may
+    tell of a failure, where it is longer than `first` + `last`.
 
-    Events have a body. What is left out comes as one event with `skipped`, its bytes, and `newlines`, how many are in
-    it. Answers `size`, `changed` (when it last grew, in seconds since 1970), and `hidden`, how many secrets were taken
+    Events have a body. What is left out comes as events with `skipped`, its bytes, and `newlines`, how many are in it.
+    Answers `size`, `changed` (when it last grew, in seconds since 1970), and `hidden`, how many secrets were taken
     out: what looks like one, and the values of secret variables of the agent and of the job's processes.
     """
     args = request.args
@@ -316,9 +322,7 @@ def send_log(request: Request) -> dict[str, Any]:
             _send_redacted(request, log, size, redactor)
         else:
             _send_redacted(request, log, first, redactor)
-            begin = log.tell()
-            newlines = _skip_to(request, log, size - last)
-            request.emit(skipped=log.tell() - begin, newlines=newlines)
+            _send_telling(request, log, size - last, redactor)
             _send_redacted(request, log, size, redactor)
         changed = os.fstat(log.fileno()).st_mtime
     return {"size": size, "hidden": redactor.count, "changed": changed}
@@ -336,9 +340,19 @@ def _send_redacted(request: Request, log: BinaryIO, upto: int, redactor: Redacto
     request.emit_body(following.rest().encode("utf-8", "surrogateescape"))
 
 
-def _skip_to(request: Request, log: BinaryIO, upto: int) -> int:
-    """Go on to the first line that begins behind the byte `upto`. Returns how many newlines were passed."""
-    count = 0
+def _send_telling(request: Request, log: BinaryIO, upto: int, redactor: Redactor) -> None:
+    """Go on to the first line that begins behind the byte `upto`, and send what may tell of a failure: each block with
+    a telling text, and the next one, in which its traceback may end."""
+    sent, ahead = 0, False
     while log.tell() < upto and not request.gone():
-        count += log.read(min(_SENT_AT_ONCE, upto - log.tell())).count(b"\n")
-    return count + log.readline(_LONGEST_LINE).count(b"\n")
+        begin = log.tell()
+        block = log.read(min(_LOOKED_AT, upto - begin)) + log.readline(_LONGEST_LINE)
+        telling = sent < _MOST_TELLING and _TELLING.search(block) is not None
+        if telling or ahead:
+            log.seek(begin)
+            # To the end of the line of its last byte, which is the block's own.
+            _send_redacted(request, log, begin + len(block) - 1, redactor)
+            sent += len(block)
+        else:
+            request.emit(skipped=len(block), newlines=block.count(b"\n"))
+        ahead = telling
