@@ -318,7 +318,7 @@ def _with_last_words(connection: Connection, verdict: Verdict) -> Verdict:
     """The verdict with the log's last lines, where a job has failed and no line of its log tells why."""
     if verdict.kind not in ("failed", "lost") or verdict.telling is not None or verdict.job.no_gpu:
         return verdict
-    text = tail(connection, verdict.job.id, LAST)[0]
+    text = tail(connection, verdict.job.id, LAST).text
     words = tuple(phrase("the log ends: {text}", text=line) for line in text.splitlines() if line.strip())
     return replace(verdict, lines=(*verdict.lines, *words))
 

@@ -29,8 +29,10 @@ TICK = 1.0
 NAP = 0.1
 """Seconds between two looks whether the log has grown."""
 TAIL = 8 << 20
-"""Bytes at the end of a log in which its last lines are searched. A guess: progress bars without newlines grow to
-megabytes."""
+"""Bytes at the end of a log in which its last lines are searched, where they are few. A guess: progress bars without
+newlines grow to megabytes."""
+_USUAL = 1 << 12
+"""Bytes for each of many lines that are asked for. A guess: a line of a hundred metrics has as many."""
 _WATCHED = 0.3
 """Seconds between two looks at the processes, whose CPU time in between makes their share. A guess."""
 
@@ -114,22 +116,42 @@ def follow(request: Request) -> dict[str, Any]:
 
 
 def tail(request: Request) -> dict[str, Any]:
-    """The last `lines` lines of the log as the answer's body, and what `folder.look` tells, with the `offset` after
-    them.
+    """The last `lines` lines of the log in events with a body. Answers what `folder.look` tells, with the `offset`
+    after them; and `cut`, whether the first of them were left out, as the lines are too long for `TAIL` and `_USUAL`.
     """
     at = folder.folder_of(place.root(request), request.args.get("id"))
     wanted = int(request.args.get("lines", 10))
     with folder.log(at) as log:
         size = os.fstat(log.fileno()).st_size
-        log.seek(max(0, size - TAIL))
-        content = log.read(TAIL)
-    start = len(content)
-    for _ in range(wanted + (1 if content.endswith(b"\n") else 0)):
-        start = content.rfind(b"\n", 0, start)
-        if start < 0:
-            break
-    request.reply_body = content[start + 1 :] if wanted > 0 else b""
-    return dict(folder.look(at), offset=size)
+        floor = max(0, size - max(TAIL, wanted * _USUAL))
+        begin = _last_lines(log, size, wanted, floor)
+        log.seek(floor if begin is None else begin)
+        if begin is None and not log.readline(CHUNK).endswith(b"\n"):
+            log.seek(floor)  # The line is so long that its end is better than nothing of it.
+        while not request.gone():
+            piece = log.read(min(CHUNK, max(0, size - log.tell())))
+            if not piece:
+                break
+            request.emit_body(piece)
+    return dict(folder.look(at), offset=size, cut=begin is None)
+
+
+def _last_lines(log: BinaryIO, size: int, wanted: int, floor: int) -> int | None:
+    """Where the last `wanted` of the log's first `size` bytes' lines begin; None if that is before the byte `floor`."""
+    at = size
+    while wanted and at > floor:
+        start = max(floor, at - BLOCK)
+        log.seek(start)
+        block = log.read(at - start)
+        end = len(block) - (at == size and block.endswith(b"\n"))
+        found = block.count(b"\n", 0, end)
+        if found >= wanted:
+            for _ in range(wanted):
+                end = block.rfind(b"\n", 0, end)
+            return start + end + 1
+        wanted -= found
+        at = start
+    return at if not wanted or not floor else None
 
 
 class Times:
