@@ -45,6 +45,7 @@ def render(name: str, run: Run, missing: Sequence[Missing], *, renamed: bool) ->
     return engine.get_template(template).render(
         root=_root(root, tongue) if root is not None else None,
         verdict=diagnosis.verdict if diagnosis is not None else None,
+        notes=[show(note, tongue) for note in diagnosis.notes] if diagnosis is not None else [],
         cascade=list(dict.fromkeys(cascade)),
         missing=missing,
         lack=lambda point: " ".join(_lacking(one, tongue) for one in missing if one.point == point),

@@ -21,13 +21,13 @@ from patcher import __version__
 from patcher.bundle.contents import BundleOptions, Missing, Run, Section
 from patcher.bundle.excerpts import command_in, log_sections
 from patcher.bundle.pseudonyms import machine_of
-from patcher.diagnose.diagnose import diagnose_any
+from patcher.diagnose.diagnose import diagnose_any, look_up
 from patcher.diagnose.log_argument import LogOrHost, log_or_host, no_log_error
 from patcher.errors import HostError, UkyError, UsageError, message_of
 from patcher.git.checkout import checkout
 from patcher.homes import home
 from patcher.i18n import Phrase, phrase
-from patcher.jobs.job_log import Log, job_log, unnamed_copy
+from patcher.jobs.job_log import Log, job_log, judge_job, unnamed_copy
 from patcher.packages.environment import probe
 from patcher.patching.status import records_status
 from patcher.profiles.version_settings import ignored
@@ -41,6 +41,7 @@ from patcher.secrets.known import values_here
 from patcher.session.hosts import host_for_session
 
 if TYPE_CHECKING:
+    from patcher.diagnose.diagnosis import Diagnosis
     from patcher.packages.environment import Environment
     from patcher.patching.status import RecordsStatus
     from patcher.remote.connection import Connection
@@ -151,7 +152,7 @@ def _run(
         "tried": options.tried,
         "others": state.get("others", ()),
     }
-    diagnosis = diagnose_any(session, str(log.path)) if log is not None else None
+    diagnosis = _diagnosis(session, state, log, None if host.here else facts["versions"]["packages"])
     sections: list[Section] = []
     if log is not None:
         found, facts["excerpt"], facts["first"] = log_sections(log.path, diagnosis, whole=options.whole_log)
@@ -186,6 +187,16 @@ def _run(
         hosts=tuple(dict.fromkeys([*names["hosts"], machine.hostname, *there, platform.node(), *machines])),
         hidden=(log.hidden if log is not None else 0) + int(state["hidden"]),
     )
+
+
+def _diagnosis(
+    session: Session, state: Mapping[str, Any], log: Log | None, packages: Mapping[str, Mapping[str, Any]] | None
+) -> Diagnosis | None:
+    """As `diagnose` says it; of a job with what its host knows of its end. `packages`: those there, None for here."""
+    if log is None or state["job"] is None:
+        return diagnose_any(session, str(log.path)) if log is not None else None
+    versions = {name: item["version"] for name, item in packages.items()} if packages is not None else None
+    return look_up(session, judge_job(session, state["job"], log, str(log.path), versions))
 
 
 def as_text(values: Any) -> str:

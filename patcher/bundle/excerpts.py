@@ -41,7 +41,7 @@ _RUN = re.compile(
 def log_sections(path: Path, diagnosis: Diagnosis | None, *, whole: bool) -> tuple[list[Section], str, str]:
     """The end of the log, what surrounds the root, and with `whole` all of it.
 
-    Returns these, the text that a report quotes, and the number of its first line ("…" where it is not known).
+    Returns these, the text that a report quotes, and the number of its first line ("" where it is not known).
     `path` may be a folder of logs: then the file of the root counts, else the one that was written to last.
     """
     root = diagnosis.root if diagnosis is not None else None
@@ -50,9 +50,9 @@ def log_sections(path: Path, diagnosis: Diagnosis | None, *, whole: bool) -> tup
         logs = [one for one in path.rglob("*") if one.suffix in (".log", ".out", ".err") and one.is_file()]
         path = max(logs, key=lambda one: one.stat().st_mtime, default=path)
     there = path.is_file()
-    excerpt, first = (tail(path) if there else ""), "…"
+    excerpt, first = (tail(path) if there else ""), ""
     sections = [Section("log/tail.txt", phrase("the last {count} lines", count=LAST), excerpt)]
-    if root is not None and there:
+    if root is not None and root.place.number and there:
         excerpt, number = around(path, root.place.number)
         holds = phrase("the lines around the root, from line {first} on", first=number)
         sections.append(Section("log/root.txt", holds, excerpt))

@@ -169,7 +169,9 @@ def find_signs_fast(small: str) -> Iterator[Span]:
 
     Hosts have the standard library alone, so `patcher.secrets` cannot have it.
     """
-    return ((start, end) for _, start, end in _automaton().find_matches_as_indexes(small))
+    # A name that is no UTF-8 has lone surrogates, which it refuses: `?` stands for each, so that positions hold.
+    plain = small.encode("utf-8", "replace").decode()
+    return ((start, end) for _, start, end in _automaton().find_matches_as_indexes(plain))
 
 
 @lru_cache(maxsize=1)

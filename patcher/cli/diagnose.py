@@ -26,11 +26,19 @@ if TYPE_CHECKING:
 @click.argument("target", metavar="LOG|HOST", shell_complete=host_names)
 @click.option("--against", metavar="GOOD_LOG", help="A good run's log: which of its lines this run never reached.")
 @click.option("--job", metavar="ID", help="Which job of HOST, by its id or an end of it; the newest by default.")
+@click.option("--whole-log", is_flag=True, help="Fetch all of a long log of HOST, whatever its size.")
 @click.option("--html", type=GivenPath(dir_okay=False), metavar="FILE", help="Write a page too, to be sent on.")
 @near_options
 @with_session
 def command(
-    session: Session, /, target: str, against: str | None, job: str | None, html: Path | None, **given: Any
+    session: Session,
+    /,
+    target: str,
+    against: str | None,
+    job: str | None,
+    whole_log: bool,
+    html: Path | None,
+    **given: Any,
 ) -> int:
     """Phases reached, verdict, root symptom and cascade, and the fix.
 
@@ -57,7 +65,7 @@ def command(
         print_report(diagnosis_report(found, session.output, target, columns=terminal_columns()))
         return ExitCode.CLEAN if found.clean else ExitCode.FINDINGS
     with explain_unknown_host(session, subject, "uky-patch diagnose"):
-        of_job = diagnose_job(session, subject.host, job, against)
+        of_job = diagnose_job(session, subject.host, job, against, whole=whole_log)
     found = of_job.diagnosis
     logs = [of_job.job.log] if subject.host.here else ()
     write_page(place, found, target, ["diagnose", target], logs=logs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,7 +16,7 @@ from patcher.errors import ExitCode
 from patcher.session.session import Session
 
 _MOST_TEXT = 1 << 20
-"""Characters of a log that are kept for JSON: a single line without an end does not fill the memory."""
+"""Characters of a line that are kept for JSON: a single line without an end does not fill the memory."""
 
 
 @click.group("job", cls=CommandGroup)
@@ -57,16 +58,17 @@ def logs(session: Session, /, host: str, job: str | None, follow: bool, lines: i
     from patcher import jobs
     from patcher.jobs.follow_log import verdict_now
     from patcher.remote.link import linked
-    from patcher.report.jobs import followed_report, log_report
+    from patcher.report.jobs import cut_report, followed_report, log_report
     from patcher.terminal.document import print_report
 
     machine = ordered_host(session, host, given)
     with linked(machine, session.tree.root) as link:
         connection, _ = link.open()
-        text, found, offset = jobs.tail(connection, job, lines, whole=follow)
+        text, found, offset, cut = jobs.tail(connection, job, lines, whole=follow)
         last = _LastLines(lines) if session.output == "json" else None
         on_text = show_log_text if last is None else last.add
         on_text(text)
+        print_report(cut_report(text) if cut else ())
         verdict = None
         if follow:
             verdict = jobs.follow(link.reconnect, connection, found, jobs.JobListener(text=on_text), offset=offset)
@@ -75,7 +77,7 @@ def logs(session: Session, /, host: str, job: str | None, follow: bool, lines: i
                 verdict = verdict_now(link.connection, verdict.job)
             print_report(followed_report(machine, verdict))
         if last is not None:
-            print_report(log_report(machine, found, last.text, verdict))
+            print_report(log_report(machine, found, last.text, verdict, cut=cut or last.cut))
     return ExitCode.INTERRUPTED if verdict is not None and verdict.kind == "running" else ExitCode.CLEAN
 
 
@@ -151,8 +153,20 @@ class _LastLines:
 
     def __init__(self, count: int) -> None:
         self._count = count
-        self.text = ""
+        # Behind them the beginning of the next one, which may be empty.
+        self._lines: deque[str] = deque([""], maxlen=count + 1)
+        self.cut = False
+        """Whether the beginning of a line was too long to be kept."""
 
     def add(self, text: str) -> None:
-        lines = (self.text + text).splitlines(keepends=True)
-        self.text = "".join(lines[-self._count :] if self._count else [])[-_MOST_TEXT:]
+        first, *rest = text.split("\n")
+        first = self._lines.pop() + first
+        for line in (first, *rest):
+            self.cut = self.cut or len(line) > _MOST_TEXT
+            self._lines.append(line[-_MOST_TEXT:])
+
+    @property
+    def text(self) -> str:
+        kept = list(self._lines)
+        begun = bool(kept[-1])
+        return "\n".join(kept[max(0, len(kept) - self._count - (not begun)) :]) if self._count else ""

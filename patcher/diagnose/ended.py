@@ -1,4 +1,4 @@
-"""What the end of a run adds to the diagnosis of its log: a signal from outside, a log that ends without a word."""
+"""What the end of a run adds to the diagnosis of its log: a signal, a log that ends without a word."""
 
 from __future__ import annotations
 
@@ -15,9 +15,15 @@ from patcher.records.symptoms import Symptom
 
 NOWHERE = -1
 """The offset of a finding that is on no line of the log."""
-_RECORDS = {signal.SIGKILL: "process-killed", signal.SIGTERM: "terminated-by-signal"}
-"""The records of signals that come from outside."""
-_FROM_OUTSIDE = (*_RECORDS, signal.SIGINT, signal.SIGHUP)
+_RECORDS = {
+    signal.SIGKILL: "process-killed",
+    signal.SIGTERM: "terminated-by-signal",
+    signal.SIGHUP: "terminated-by-signal",
+    signal.SIGSEGV: "segmentation-fault",
+    signal.SIGBUS: "shm-bus-error",
+}
+"""The records of signals before which a program says nothing of them."""
+_UNTOLD = (*_RECORDS, signal.SIGINT)
 
 
 def signal_of(code: int) -> signal.Signals | None:
@@ -28,10 +34,20 @@ def signal_of(code: int) -> signal.Signals | None:
         return None
 
 
-def ended_from_outside(code: int | None, *, stopped: bool) -> bool:
-    """Whether somebody or something else ended the run, or nobody noted how it ended. What it said last is then not
-    why."""
-    return stopped or code is None or signal_of(code) in _FROM_OUTSIDE
+def how_ended(code: int) -> Phrase:
+    """What an exit code means, in the words that all commands use."""
+    ended_by = signal_of(code)
+    if ended_by is signal.SIGKILL:
+        return phrase("killed (SIGKILL: often the kernel, out of memory)")
+    if ended_by is not None:
+        return phrase("ended by {signal}", signal=ended_by.name)
+    return phrase("exit code {code}", code=code)
+
+
+def last_words_tell(code: int | None, *, stopped: bool) -> bool:
+    """Whether what a run said last may be why it ended: not where somebody stopped it, where a signal ended it in the
+    midst of its work, or where nobody noted how it ended."""
+    return not stopped and code is not None and signal_of(code) not in _UNTOLD
 
 
 def add_signal(found: Diagnosis, symptoms: Sequence[Symptom], code: int | None, where: str) -> Diagnosis:
@@ -40,12 +56,12 @@ def add_signal(found: Diagnosis, symptoms: Sequence[Symptom], code: int | None, 
     `where`: what the finding names instead of a line of the log.
     """
     number = signal_of(code) if code is not None else None
-    if found.root is not None or number is None:
+    if found.root is not None or code is None or number is None:
         return found
     record = next((one for one in symptoms if one.id == _RECORDS.get(number)), None)
     if record is None or not versions_allow(record.when, found.versions):
         return found
-    place = LogLine(where, 0, NOWHERE, f"exit code {code} ({number.name})", "")
+    place = LogLine(where, 0, NOWHERE, str(how_ended(code)), "")
     fixes = fixes_for(record, FixContext(found.versions), place.text)
     return replace(found, findings=(Finding(record, "root", place, fixes=fixes), *found.findings))
 

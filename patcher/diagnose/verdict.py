@@ -66,8 +66,8 @@ def diagnosis_of(
         ended: whether the run is known to be over; None where only the log can tell.
         silent: whether the log is known to have stopped growing for longer than the phase may take; None where that is
             not known.
-        last_words: whether the last words of a run that is over may tell why. They do not where it was ended from
-            outside (`ended_from_outside`), or where nobody knows how it ended.
+        last_words: whether the last words of a run that is over may tell why. They do not where a signal
+            ended it, or where nobody knows how it ended (`last_words_tell`).
     """
     other = "other" in evidence.origins and "verl" not in evidence.origins
     sglang = "sglang" in evidence.engines and "vllm" not in evidence.engines

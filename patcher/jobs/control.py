@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from patcher.jobs.agent.folder import NOT_OVER
 from patcher.jobs.agent.stopping import GRACE
@@ -107,18 +107,31 @@ def running(connection: Connection) -> Job | None:
     return next((job for job in reversed(all_jobs(connection)) if not job.over), None)
 
 
-def tail(connection: Connection, name: str | None, lines: int, *, whole: bool = False) -> tuple[str, Job, int]:
-    """The last lines of a job's log without secrets, the job, and the offset behind them. Raises RefusedError.
+class Tail(NamedTuple):
+    """The last lines of a job's log."""
+
+    text: str
+    """Without secrets."""
+    job: Job
+    offset: int
+    """Of the log, behind them."""
+    cut: bool
+    """Whether the first ones are missing, because the lines are too long."""
+
+
+def tail(connection: Connection, name: str | None, lines: int, *, whole: bool = False) -> Tail:
+    """The last lines of a job's log. Raises RefusedError.
 
     With `whole` a last line without its end is left to whoever reads on: half a secret is not recognised as one.
     """
-    answer = connection.channel.ask("job_tail", id=name, lines=lines)
-    body, offset = answer.body, answer["offset"]
+    pieces: list[bytes] = []
+    answer = connection.channel.ask("job_tail", on_event=lambda _, piece: pieces.append(piece), id=name, lines=lines)
+    body, offset = b"".join(pieces), answer["offset"]
     if whole and not body.endswith(b"\n"):
         rest = len(body) - body.rfind(b"\n") - 1
         body, offset = body[: len(body) - rest], offset - rest
-    text = body.decode("utf-8", "replace")
-    return Redactor(connection.host.secrets.values()).text(text), job_of(answer.values), offset
+    text = Redactor(connection.host.secrets.values()).text(body.decode("utf-8", "replace"))
+    return Tail(text, job_of(answer.values), offset, answer["cut"])
 
 
 def look(connection: Connection, name: str | None = None) -> tuple[Job, Usage]:

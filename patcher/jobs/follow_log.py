@@ -24,6 +24,7 @@ from patcher.remote.channel import RefusedError
 from patcher.remote.slurm import queue_of
 from patcher.secrets.redacting import Following, Redactor
 from patcher.terminal.printing import say
+from patcher.terminal.progress import progress
 
 if TYPE_CHECKING:
     from patcher.logs.milestones import Milestone
@@ -81,7 +82,14 @@ class LogReader:
         """Take in what is in the log already. The host sends only the lines that may tell of a milestone or an error,
         so a log of gigabytes takes seconds. The listener gets milestones and lines, and no text.
         """
-        answer = connection.channel.ask("job_scan", id=self._job.id, first=FIRST_SEEN, last=LAST_SEEN).values
+        searching = phrase("searching the job's log")
+
+        def on_event(event: Mapping[str, Any], _: bytes) -> None:
+            progress(searching, event["searched"], self._job.size)
+
+        ask = connection.channel.ask
+        answer = ask("job_scan", on_event=on_event, id=self._job.id, first=FIRST_SEEN, last=LAST_SEEN).values
+        progress("")
         self._job = job_of(answer)
         for number, end, at, text in answer["lines"]:
             self._take_line(Line(text, number, end), at)
@@ -310,7 +318,7 @@ def _with_last_words(connection: Connection, verdict: Verdict) -> Verdict:
     """The verdict with the log's last lines, where a job has failed and no line of its log tells why."""
     if verdict.kind not in ("failed", "lost") or verdict.telling is not None or verdict.job.no_gpu:
         return verdict
-    text = tail(connection, verdict.job.id, LAST)[0]
+    text = tail(connection, verdict.job.id, LAST).text
     words = tuple(phrase("the log ends: {text}", text=line) for line in text.splitlines() if line.strip())
     return replace(verdict, lines=(*verdict.lines, *words))
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from patcher.diagnose.ended import signal_of
+from patcher.diagnose.ended import how_ended
 from patcher.i18n import Phrase, Phrases, phrase
 from patcher.i18n.codec import decode
 from patcher.logs.milestones import NumberedLine, Phase, phase_name
@@ -213,7 +212,7 @@ def _kind_and_detail(job: Job, milestones: Milestones) -> tuple[Kind, Phrase]:
         if made:
             return "ok", phrase("{made} {made:step|steps} in {seconds} s", made=made, seconds=seconds)
         return "ok", phrase("ended well after {seconds} s", seconds=seconds)
-    return "failed", phrase("{seconds} s, {phase}: {how}", seconds=seconds, phase=phase, how=_exit_cause(job.code))
+    return "failed", phrase("{seconds} s, {phase}: {how}", seconds=seconds, phase=phase, how=how_ended(job.code))
 
 
 def _ended_by_slurm(queue: Queue) -> Phrase | None:
@@ -230,13 +229,3 @@ def _ended_by_slurm(queue: Queue) -> Phrase | None:
         case "DEADLINE":
             return phrase("Slurm ended it: its deadline has passed")
     return None
-
-
-def _exit_cause(code: int) -> Phrase:
-    """What an exit code means. A signal is -9 as a parent process sees it, and 137 as a shell tells it."""
-    ended_by = signal_of(code)
-    if ended_by is signal.SIGKILL:
-        return phrase("killed (SIGKILL: often the kernel, out of memory)")
-    if ended_by is not None:
-        return phrase("ended by {signal}", signal=ended_by.name)
-    return phrase("exit code {code}", code=code)

@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from patcher.diagnose.diagnose import add_comparison, judge_logs, look_up, require_good_log, silence_limit
 from patcher.diagnose.diagnosis import Diagnosis
-from patcher.diagnose.ended import add_signal, ended_from_outside, silent_end
+from patcher.diagnose.ended import add_signal, how_ended, last_words_tell, signal_of, silent_end
 from patcher.diagnose.evidence import LogOfRun
 from patcher.diagnose.log_files import RotatedLog
 from patcher.diagnose.scanner import Scanner
@@ -24,6 +24,7 @@ from patcher.errors import UkyError
 from patcher.i18n import Phrase, phrase
 from patcher.jobs.job import job_of
 from patcher.remote.link import linked
+from patcher.terminal.progress import progress
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
 FIRST, LAST = 8 << 20, 56 << 20
 """Bytes of a host's log that are fetched for a diagnosis: of its beginning, with the command and the settings, and of
-its end, with the failure. The split is a guess; 64 MiB take some six seconds over a line of 100 Mbit/s."""
+its end, mostly with the failure. The split is a guess; 64 MiB take some six seconds over a line of 100 Mbit/s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,8 @@ class Log:
     size: int
     """Of the whole log, where it lies."""
     skipped: int = 0
-    """Bytes of its middle that were not fetched. Empty lines stand for their lines, so that line numbers hold."""
+    """Bytes of its middle that were not fetched: no error was seen in them, or too much looks like one. Empty lines
+    stand for their lines, so that line numbers hold."""
     hidden: int = 0
     """How many secrets the host has taken out."""
 
@@ -60,7 +62,7 @@ def job_log(connection: Connection, job: Mapping[str, Any], *, whole: bool = Fal
     """The log of the `job` that the verb `job_look` has told of: the file itself for this machine, else a copy that
     lasts until the end of the block.
 
-    A log of more than FIRST + LAST bytes comes without its middle, unless `whole`. Raises HostError where the
+    A log of more than FIRST + LAST bytes comes without most of its middle, unless `whole`. Raises HostError where the
     connection ends, OSError where there is no room for a copy.
     """
     if connection.host.here:
@@ -68,20 +70,21 @@ def job_log(connection: Connection, job: Mapping[str, Any], *, whole: bool = Fal
         yield Log(path, "log", path.stat().st_size)
         return
     state: Mapping[str, Any] = {}
-    skipped = 0
+    done = skipped = 0
 
     def fetch(aside: IO[bytes]) -> float | None:
         nonlocal state
 
         def on_event(event: Mapping[str, Any], body: bytes) -> None:
-            nonlocal skipped
-            aside.write(body)
-            if "skipped" in event:
-                skipped = event["skipped"]
-                aside.write(b"\n" * event["newlines"])
+            nonlocal done, skipped
+            aside.write(body or b"\n" * event.get("newlines", 0))
+            skipped += event.get("skipped", 0)
+            done += len(body) + event.get("skipped", 0)
+            progress(phrase("fetching the job's log"), done, job["size"])
 
         first, last = (None, None) if whole else (FIRST, LAST)
         answer = connection.channel.ask("job_log", on_event=on_event, job=job["id"], first=first, last=last)
+        progress("")
         state = answer.values
         return state.get("changed")
 
@@ -115,12 +118,19 @@ class DiagnosedJob:
 
 
 def diagnose_job(
-    session: Session, host: Host, name: str | None, against: str | None = None, *, fetching: bool = True
+    session: Session,
+    host: Host,
+    name: str | None,
+    against: str | None = None,
+    *,
+    whole: bool = False,
+    fetching: bool = True,
 ) -> DiagnosedJob:
     """The job `name` of a host, the newest where none is named, and the diagnosis of its log.
 
-    `against` is the path of a good run's log, from which the diagnosis then names the differences. `fetching`: whether
-    releases of a package may be downloaded, to look in them for a name that it lacks.
+    `against` is the path of a good run's log, from which the diagnosis then names the differences. `whole`: whether all
+    of a long log is fetched. `fetching`: whether releases of a package may be downloaded, to look in them for a name
+    that it lacks.
 
     Raises HostError where the host cannot be reached, RefusedError where it has no such job, UsageError where there is
     no tree here whose jobs could be meant.
@@ -129,37 +139,49 @@ def diagnose_job(
         connection, _ = link.open()
         state = connection.channel.ask("job_look", id=name).values
         job = job_of(state)
-        scanner = Scanner(session.symptoms)
-        require_good_log(session, scanner, job.log, against)
-        with job_log(connection, state) as log:
-            with log.path.open("rb") as stream:
-                evidence = scanner.scan([(job.log if host.here else f"{host.name}:{job.log}", stream)])
-            quiet = job.seconds - _wrote(state, log.path)
+        require_good_log(session, Scanner(session.symptoms), job.log, against)
+        versions: Mapping[str, str] | None = None if host.here else state.get("facts", {}).get("versions", {})
+        with job_log(connection, state, whole=whole) as log:
+            where = job.log if host.here else f"{host.name}:{job.log}"
+            found = judge_job(session, state, log, where, versions)
             difference = add_comparison(Diagnosis("running", None), [RotatedLog((str(log.path),))], against)
-    versions: Mapping[str, str] = state.get("facts", {}).get("versions", {})
+    found = look_up(session, found) if fetching else found
+    return DiagnosedJob(job, replace(found, missing=difference.missing, added=difference.added))
+
+
+def judge_job(
+    session: Session, state: Mapping[str, Any], log: Log, where: str, versions: Mapping[str, str] | None
+) -> Diagnosis:
+    """The diagnosis of the log of the job that the verb `job_look` has told of as `state`.
+
+    `where` is what its findings call the log, `versions` are those on the job's host, None for this machine. Raises
+    OSError where the log cannot be read.
+    """
+    job, scanner = job_of(state), Scanner(session.symptoms)
+    with log.path.open("rb") as stream:
+        evidence = scanner.scan([(where, stream)])
+    quiet = job.seconds - _wrote(state, log.path)
     found = judge_logs(
         session,
         [LogOfRun(evidence, 0.0)],
-        installed=None if host.here else versions,
+        installed=versions,
         ended=_failed(job, evidence) or None,
         silent=not job.over and quiet > silence_limit(evidence.phase),
-        last_words=not ended_from_outside(job.code, stopped=job.state == "stopped"),
+        last_words=last_words_tell(job.code, stopped=job.state == "stopped"),
     )
     verdict = _verdict(job, found)
     ended = (silent_end(found),) if job.over and verdict == "failed" and found.root is None else ()
     if job.state == "ended":
-        found = add_signal(found, session.symptoms, job.code, job.log if host.here else f"{host.name}:{job.log}")
-    return DiagnosedJob(
-        job,
-        replace(
-            look_up(session, found) if fetching else found,
-            verdict=verdict,
-            notes=(_state_message(job), *ended, *scanner.notes),
-            missing=difference.missing,
-            added=difference.added,
-            blank=False,
-        ),
-    )
+        found = add_signal(found, session.symptoms, job.code, where)
+    notes = (_state_message(job), *ended, *_left_out(log), *scanner.notes)
+    return replace(found, verdict=verdict, notes=notes, size=log.size, blank=False)
+
+
+def _left_out(log: Log) -> tuple[Phrase, ...]:
+    if not log.skipped:
+        return ()
+    text = "{size} MiB in the middle of the log were not looked at: --whole-log fetches all of it"
+    return (phrase(text, size=max(1, log.skipped >> 20)),)
 
 
 def why_failed(session: Session, host: Host, verdict: JobVerdict) -> Diagnosis | None:
@@ -205,4 +227,6 @@ def _state_message(job: Job) -> Phrase:
         return phrase("job {id} was stopped after {seconds} s", id=job.id, seconds=seconds)
     if job.code is None:
         return phrase("job {id} is gone, and nobody noted its exit code", id=job.id)
+    if signal_of(job.code) is not None:
+        return phrase("job {id} after {seconds} s: {how}", id=job.id, seconds=seconds, how=how_ended(job.code))
     return phrase("job {id} ended with exit code {code} after {seconds} s", id=job.id, code=job.code, seconds=seconds)

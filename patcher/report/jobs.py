@@ -29,10 +29,16 @@ _OTHERS = 5
 """Other jobs that are shown, the newest. Set by hand."""
 
 
-def log_report(host: Host, job: Job, text: str, verdict: Verdict | None) -> Iterator[Part]:
-    """The log's last lines for a program; with how the job ended where it was followed."""
+def log_report(host: Host, job: Job, text: str, verdict: Verdict | None, *, cut: bool) -> Iterator[Part]:
+    """The log's last lines for a program; with how the job ended where it was followed. `cut`: not all of them."""
     fields = verdict.as_json() if verdict is not None else job_json(job)
-    yield Json({"host": host.name, "job": fields, "text": text})
+    yield Json({"host": host.name, "job": fields, "text": text, "cut": cut})
+
+
+def cut_report(text: str) -> Iterator[Part]:
+    """That not all of the lines are there that were asked for."""
+    size = len(text.encode("utf-8", "replace")) >> 20
+    yield Lines(phrase("these are the last {size} MiB alone: the lines are long", size=size), err=True)
 
 
 def unset_report(host: Host) -> Iterator[Part]:

@@ -41,7 +41,7 @@ class HostLog(Source):
         self._synchronised(self._reading.verdict())
         wrote = self._reading.wrote
         last = self.now() if wrote is None else wrote
-        for text in self._lasting.do(lambda link: tail(link, self._job.id, LAST_LINES))[0].splitlines():
+        for text in self._lasting.do(lambda link: tail(link, self._job.id, LAST_LINES)).text.splitlines():
             state.take_text(text, last)
         state.begun = min(self.now(), last)
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from patcher.diagnose.diagnosis import Diagnosis
-from patcher.diagnose.ended import add_signal, ended_from_outside, silent_end
+from patcher.diagnose.ended import add_signal, how_ended, last_words_tell, silent_end
 from patcher.diagnose.fixes import FixContext
 from patcher.diagnose.log_argument import advise_logs_near, logs_near, no_log_error, no_run_error
 from patcher.diagnose.log_stream import is_packed, open_log
@@ -139,7 +139,7 @@ def _verdict(outcome: Outcome, diagnosis: Diagnosis) -> tuple[WatchVerdict, Phra
     if end.stopped:
         return "failed", phrase("it was asked to stop")
     if end.code is not None:
-        return ("ok", NOTHING) if end.code == 0 else ("failed", phrase("exit code {code}", code=end.code))
+        return ("ok", NOTHING) if end.code == 0 else ("failed", how_ended(end.code))
     gone = phrase("it is gone, and nobody noted its exit code")
     if diagnosis.verdict in ("failed", "stalled"):
         return "failed", gone
@@ -163,7 +163,7 @@ def _diagnosed(
     log = files[-1][0] if files and Path(files[-1][0]).is_file() else ""
     context = FixContext({**evidence.versions, **found.versions, **session.assume}, log=log)
     ended = (end is not None and end.code != 0) or None
-    told = end is None or not ended_from_outside(end.code, stopped=end.stopped)
+    told = end is None or last_words_tell(end.code, stopped=end.stopped)
     judged = diagnosis_of(evidence, context, ended=ended, silent=silent, last_words=told)
     if end is not None and not end.stopped:
         judged = add_signal(judged, symptoms, end.code, found.source.name)

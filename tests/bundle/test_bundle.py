@@ -261,6 +261,25 @@ def test_of_a_job_here(here: Site, folder: Path, capsys: pytest.CaptureFixture[s
     assert "job.json" in {file["name"] for file in by_log.json["files"]}
 
 
+def test_how_a_job_ended_is_in_the_report(here: Site, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    caller = Caller(here.root, folder, capsys)
+    here.follow(here.start("for n in 1 2 3; do echo step:$n - actor/loss:0.1; done; kill -SEGV $$"))
+    assert caller("--yes").code == 0
+    files = caller.unpacked()
+    assert json.loads(files["diagnosis.json"])["verdict"] == "failed"
+    head, _, rest = files["REPORT.md"].partition("## 4. Log")
+    assert "(`segmentation-fault`)" in head
+    assert "ended by SIGSEGV" in head
+    assert "Its last lines:\n\n````text\nstep:1 - actor/loss:0.1\nstep:2" in rest
+    assert "log/root.txt" not in files
+    caller.archive.unlink()
+    here.follow(here.start("echo step:1 - actor/loss:0.1; exit 1"))
+    assert caller("--yes").code == 0
+    report = caller.unpacked()["REPORT.md"]
+    assert "The log's verdict is failed." in report
+    assert "ended with exit code 1" in report
+
+
 def test_of_a_job_that_runs_on_another_host(there: Site, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / there.root.name / "verl").mkdir(parents=True)
     (folder / there.root.name / "verl/__init__.py").touch()

@@ -37,6 +37,12 @@ def test_a_known_secret_of_any_kind(secret: str) -> None:
     assert not [line for line in secret.splitlines() if len(line) > 1 and line in shown]
 
 
+def test_a_file_name_that_is_no_utf8_among_secrets() -> None:
+    """As git lists it, and Python reads it: `b\\xe9.txt` is `b\\udce9.txt`."""
+    shown = seal(f'"changed": ["b\udce9.txt"], HF_TOKEN={TOKENS["hub"]}\n')
+    assert shown == '"changed": ["b?.txt"], HF_TOKEN=***\n'
+
+
 def test_a_value_that_is_recognised_once_is_hidden_everywhere(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_text("env_vars: {'MY_SECRET': 'zzTopSecretValue1', 'DB_PASS': 'qwertyPASS9'}\n")

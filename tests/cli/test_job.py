@@ -179,6 +179,28 @@ def test_a_followed_log_of_an_ended_job_tells_its_phase_and_an_interrupt_is_one(
     assert "the job goes on" in error
 
 
+def test_as_many_lines_as_are_asked_for_and_a_word_where_they_are_too_long(tree: Path) -> None:
+    (tree / "mine.sh").write_text("""python3 -c 'for n in range(120_000): print(f"line {n} of a long log " * 4)'""")
+    call(tree, "run", "debug", "--script", "mine.sh")
+    (log,) = (tree / ".uky-patch/host/jobs").glob("*/log")
+    text = log.read_text()
+    assert len(text) > 9 << 20
+    last = "".join(text.splitlines(keepends=True)[-110_000:])
+    logs = call(tree, "job", "logs", "here", "--lines", "110000")
+    assert (logs.returncode, logs.stdout == last, logs.stderr) == (0, True, "")
+    assert call(tree, "job", "logs", "here", "--lines", "200000").stdout == text
+    told = json.loads(call(tree, "--format", "json", "job", "logs", "here", "--lines", "110000").stdout)
+    assert (told["text"] == last, told["cut"]) == (True, False)
+    log.write_text(f"first\nbar {'x' * (9 << 20)}\nlast\n")
+    logs = call(tree, "job", "logs", "here", "--lines", "3")
+    assert (len(logs.stdout), logs.stdout[-7:]) == (8 << 20, "x\nlast\n")
+    assert logs.stderr == "these are the last 8 MiB alone: the lines are long\n"
+    assert call(tree, "job", "logs", "here", "--lines", "1").stdout == "last\n"
+    assert call(tree, "job", "logs", "here", "--lines", "0").stdout == ""
+    told = json.loads(call(tree, "--format", "json", "job", "logs", "here", "--lines", "2").stdout)
+    assert (told["text"][-7:], told["cut"]) == ("x\nlast\n", True)
+
+
 INTERRUPTIBLE = """
 import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 from patcher import jobs
+from patcher.cli.app import run
+from patcher.jobs import follow_log, job_log
 from tests.jobs.conftest import Site
 from tests.machines import Machine
 
@@ -69,7 +71,8 @@ def test_a_job_that_failed_and_one_that_runs(there: Site, mine: Path) -> None:
         ("exit 7", "failed", "ended with exit code 7"),
         ("echo some words; exit 7", "failed", "ended with exit code 7"),
         ("echo some words", "ok", "ended with exit code 0"),
-        ("kill -9 $$", "failed", "ended with exit code"),
+        ("kill -9 $$", "failed", "killed (SIGKILL"),
+        ("kill -TERM $$", "failed", "ended by SIGTERM"),
     ],
 )
 def test_how_it_ended_is_known_where_the_log_says_nothing(
@@ -99,6 +102,40 @@ def test_a_job_that_is_killed_or_stopped_among_its_steps_has_no_step_as_its_root
     found = diagnosed_here(here)
     assert (found["verdict"], found["symptoms"]) == ("failed", [])
     assert any("was stopped" in note for note in found["notes"])
+
+
+def test_a_signal_has_one_word_everywhere_and_a_crash_its_fixes(here: Site) -> None:
+    over(here, here.start("echo loading; kill -SEGV $$"))
+    found = diagnosed_here(here)
+    (symptom,) = found["symptoms"]
+    assert (found["verdict"], symptom["id"], symptom["text"]) == ("failed", "segmentation-fault", "ended by SIGSEGV")
+    assert any("PYTHONFAULTHANDLER" in fix for fix in symptom["fix"])
+    assert any("ended by SIGSEGV" in note for note in found["notes"])
+    status = follow_log.status_of(here.open(), None)
+    assert "ended by SIGSEGV" in str(status.verdict.detail)
+
+
+def test_a_failure_in_the_middle_of_a_long_log_is_found_and_what_was_left_out_is_told(
+    there: Site, mine: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(job_log, "FIRST", 1000)
+    monkeypatch.setattr(job_log, "LAST", 1000)
+    plain = "for n in $(seq 20000); do echo a plain line that tells of no failure, of the number $n; done"
+    over(there, job := there.start(f"{plain}; python3 -c 'import torch_nothere' 2>&1; {plain}; exit 1"))
+    size = there.root.joinpath(".uky-patch/host/jobs", job.id, "log").stat().st_size
+    command = ["--root", str(mine), "diagnose", "loop", "--path", str(there.root), "--format", "json"]
+    assert run(command) == 1
+    found = json.loads(capsys.readouterr().out)
+    (symptom,) = found["symptoms"]
+    assert (symptom["id"], symptom["line"]) == ("module-missing", 20_003)
+    assert (found["bytes"], found["lines"]) == (size, 40_003)
+    (note,) = [one for one in found["notes"] if "were not looked at" in one]
+    assert note.startswith("1 MiB in the middle of the log")
+    assert "--whole-log" in note
+    assert run([*command, "--whole-log"]) == 1
+    whole = json.loads(capsys.readouterr().out)
+    assert (whole["symptoms"], whole["bytes"]) == (found["symptoms"], size)
+    assert not [one for one in whole["notes"] if "were not looked at" in one]
 
 
 def diagnosed_here(here: Site) -> Any:
