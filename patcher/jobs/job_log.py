@@ -154,7 +154,7 @@ def diagnose_job(
         replace(
             look_up(session, found) if fetching else found,
             verdict=verdict,
-            notes=(_state_message(job), *ended, *scanner.notes),
+            notes=(_state_message(job), *ended, *(job.full_disk if job.over else ()), *scanner.notes),
             missing=difference.missing,
             added=difference.added,
             blank=False,

@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any
 
 from patcher.jobs.agent import accelerators, folder, processes, queued
 from patcher.jobs.agent.sitecustomize_hook import VARIABLE
-from patcher.messages import Message, Refusal, phrase, why
+from patcher.messages import Message, Refusal, phrase
 from patcher.remote.agent import place, variables
 from patcher.remote.agent.environs import decode_environ
 from patcher.remote.agent.setup import set_up
-from patcher.worktree import files
+from patcher.worktree import files, os_errors
 from patcher.worktree.json_text import parse_json
 
 if TYPE_CHECKING:
@@ -282,8 +282,8 @@ def _make(root: str, name: str, job: dict[str, Any], script: str, more: tuple[st
         _write(os.path.join(at, "job.json"), json.dumps(dict(job, id=name)).encode())
     except OSError as error:
         shutil.rmtree(at, ignore_errors=True)
-        cause = phrase("{file}: {reason}", file=str(error.filename or at), reason=why(error))
-        raise Refusal("unwritable", phrase("the job cannot be started"), cause) from error
+        title = phrase("the job cannot be started")
+        raise Refusal("unwritable", title, *os_errors.cause_and_advice(error)) from error
     return at
 
 
