@@ -97,7 +97,14 @@ def would_change(difference: Difference) -> tuple[Text, ...]:
         notes.append(phrase("no longer sent, would be moved aside: {names}", names=first_paths(difference.retire)))
     if difference.overwritten:
         notes.append(phrase("changed on the host, needs --yes: {names}", names=first_paths(difference.overwritten)))
-    return tuple(notes)
+    return (*notes, *brought_back(difference))
+
+
+def brought_back(difference: Difference) -> tuple[Text, ...]:
+    """The files that somebody has removed on the host. They come again, which undoes that."""
+    if not difference.removed:
+        return ()
+    return (phrase("removed on the host, sent again: {names}", names=first_paths(difference.removed)),)
 
 
 def sent_files(difference: Difference, sent: Sent) -> Phrases:

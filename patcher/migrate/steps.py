@@ -240,7 +240,12 @@ def transfer(
     return Outcome(
         None,
         step_texts.sent_files(difference, sent),
-        notes=(*sent.notes, *step_texts.moved_aside(sent), *step_texts.left_out(payload)),
+        notes=(
+            *sent.notes,
+            *step_texts.moved_aside(sent),
+            *step_texts.brought_back(difference),
+            *step_texts.left_out(payload),
+        ),
     )
 
 

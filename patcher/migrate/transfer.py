@@ -50,6 +50,8 @@ class Difference:
     """Files that the last migration brought and that are not in the payload: they will be moved aside."""
     overwritten: tuple[str, ...] = ()
     """Those of `send` and `retire` that were changed on the host since the last migration, or that none brought."""
+    removed: tuple[str, ...] = ()
+    """Those of `send` that the last migration brought and that somebody has removed there."""
     modes: tuple[str, ...] = ()
     """Files with the same content and other permission bits."""
     number: int = 0
@@ -99,6 +101,7 @@ def compare(connection: Connection, payload: Payload, pulled: Mapping[str, str] 
         same=answer["same"],
         retire=tuple(answer["retire"]),
         overwritten=tuple(answer["overwritten"]),
+        removed=tuple(answer["removed"]),
         modes=tuple(paths[number] for number in answer["modes"]),
         number=answer["comparison"],
     )
