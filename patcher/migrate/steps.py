@@ -294,15 +294,6 @@ def _confirm_running_job(host: Host, job: Job | None, confirm: Confirm) -> None:
 
 # render ------------------------------------------------------------------------------------------------------------
 
-_WRITE_OUTCOMES = {
-    "written": phrase("written"),
-    "updated": phrase("updated"),
-    "unchanged": phrase("unchanged"),
-    "kept": phrase("edited there, kept"),
-    "foreign": phrase("the host's own, kept"),
-}
-
-
 def render(
     session: Session, host: Host, survey: Survey, payload: Payload | None, connection: Connection, *, dry: bool
 ) -> Outcome[tuple[WrittenFile, ...]]:
@@ -322,8 +313,7 @@ def render(
     if stay:
         command = f"uky-patch render {stay[0].path} --host {host.name} --diff"
         notes.append(phrase("what differs is shown by: {command}", command=command))
-    parts: list[Phrase] = [phrase("{path} {how}", path=one.path, how=_WRITE_OUTCOMES[one.outcome]) for one in written]
-    return Outcome(written, Phrases(tuple(parts), ", "), notes=tuple(notes))
+    return Outcome(written, step_texts.rendered_files(written, dry=dry), notes=tuple(notes))
 
 
 # verify ------------------------------------------------------------------------------------------------------------
