@@ -294,6 +294,7 @@ def _confirm_running_job(host: Host, job: Job | None, confirm: Confirm) -> None:
 
 # render ------------------------------------------------------------------------------------------------------------
 
+
 def render(
     session: Session, host: Host, survey: Survey, payload: Payload | None, connection: Connection, *, dry: bool
 ) -> Outcome[tuple[WrittenFile, ...]]:

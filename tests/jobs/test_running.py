@@ -225,14 +225,24 @@ def test_the_interpreter_comes_first_and_the_login_files_count(there: Site, reac
         profile.unlink()
 
 
-@pytest.mark.parametrize("script", ["../outside.sh", "/bin/sh", "missing.sh", "link.sh"])
-def test_a_script_that_is_not_in_the_tree_is_refused(here: Site, script: str) -> None:
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("../outside.sh", "does not lie in the tree"),
+        ("/bin/sh", "does not lie in the tree"),
+        ("missing.sh", "there is no such file"),
+        ("link.sh", "does not lie in the tree"),
+        ("verl", "verl is no file"),
+    ],
+)
+def test_a_script_that_is_not_in_the_tree_is_refused(here: Site, script: str, said: str) -> None:
     (here.root / "link.sh").symlink_to("/bin/sh")
     (here.root.parent / "outside.sh").write_text("true")
     connection, _ = here.link.open()
     with here.link.locked("a test"), pytest.raises(RefusedError) as refused:
         jobs.start(connection, here.host, None, profile="debug", script=script)
     assert refused.value.kind == "script"
+    assert said in str(refused.value)
     assert not (here.root / ".uky-patch/host/jobs").exists()
 
 

@@ -257,7 +257,7 @@ def test_a_disk_that_is_too_small_is_told_before_anything_is_sent(
     small_disk: Path, reachable: Machine, root: Path
 ) -> None:
     write(root, {"verl/large.bin": secrets.token_bytes(5 * MIB)})
-    with pytest.raises(RefusedError, match=r"\d+ bytes free, \d{7} needed"):
+    with pytest.raises(RefusedError, match=r"\d\.\d MB free, 7\.\d MB needed"):
         bring(Host("loop", "loop", path=str(small_disk / "fork")), cargo(root))
 
 

@@ -197,7 +197,10 @@ def _script(root: str, script: str) -> str:
         raise Refusal("script", phrase("{script} does not lie in the tree", script=script))
     if not os.path.isfile(path):
         advice = phrase("Name a script of the tree with --script.")
-        raise Refusal("script", phrase("{path}: there is no such file", path=path), None, advice)
+        title = phrase("{path}: there is no such file", path=path)
+        if os.path.exists(path):
+            title = phrase("{path} is no file", path=path)
+        raise Refusal("script", title, None, advice)
     return path
 
 
