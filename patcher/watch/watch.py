@@ -88,8 +88,9 @@ class _Target:
 def watch(session: Session, asked: WatchRequest, listener: Listener) -> WatchResult:
     """Watch until the run ends, stalls or is left by an interrupt; with `once` take one look.
 
-    Raises KeyboardInterrupt where there is no run that is left: in a look, and once the run has ended; UsageError where there is nothing to watch, HostError where a host cannot be reached again, RecordError for a
-    malformed symptom record.
+    Raises KeyboardInterrupt where there is no run that is left: in a look, and once the run has ended; UsageError
+    where there is nothing to watch, HostError where a host cannot be reached again, RecordError for a malformed symptom
+    record.
     """
     symptoms = session.symptoms
     with _find_target(session, asked, listener) as found:

@@ -206,9 +206,9 @@ def preflight(request: Request) -> dict[str, Any]:
     """Each verdict is an event when it is there; the answer holds them all.
 
     Arguments: `level`, `python`, `env` (variables of the run script), `data`, `model`, `usual` (paths by constant,
-    where the tree has no git_ignore.py), `host` (its name, None for the user's own machine), `gpus` (how many the driver tells of; None: found out here, with `cuda`),
-    `cuda` (the driver's newest), `trust` (in code of the model's own), `budgets` by level in seconds, `setup` and
-    `login` (see `set_up`).
+    where the tree has no git_ignore.py), `host` (its name, None for the user's own machine), `gpus` (how many the
+    driver tells of; None: found out here, with `cuda`), `cuda` (the driver's newest), `trust` (in code of the model's
+    own), `budgets` by level in seconds, `setup` and `login` (see `set_up`).
     """
     set_up(request)
     given = {name: request.args.get(name) for name in (*_PLACES, "cuda", "trust", "env")}
