@@ -20,6 +20,7 @@ from patcher.i18n import Phrase, phrase
 from patcher.migrate import rsync, tar
 from patcher.migrate.listing import Item
 from patcher.migrate.payload import Payload
+from patcher.migrate.wording import first_paths
 from patcher.profiles.rendered_file import Text
 from patcher.remote.channel import Answer, RefusedError
 from patcher.remote.connection import Connection
@@ -296,9 +297,10 @@ def _receive(connection: Connection, payload: Payload, difference: Difference) -
         if not changed:
             raise
         raise TreeError(
-            phrase("{count} {count:file|files} {count:was|were} changed here while they were sent", count=len(changed)),
-            cause=", ".join(ascii(path) for path in changed[:5]),
-            advice="Nothing has changed on the host. Run the command again.",
+            phrase("{count} {count:file|files} changed here during the transfer", count=len(changed)),
+            cause=first_paths(changed),
+            advice="Nothing has changed on the host. Run the command again. A file that a program keeps writing to, such "
+            "as a log, is not sent if .gitignore names it.",
         ) from error
 
 

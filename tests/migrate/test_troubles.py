@@ -185,9 +185,10 @@ def test_a_file_that_changes_while_it_is_sent_is_refused(
 ) -> None:
     with monkeypatch.context() as patch:
         before_rsync(patch, lambda: write(root, {"verl/part3.bin": "otherwise"}))
-        with pytest.raises(TreeError, match="changed here while they were sent") as caught:
+        with pytest.raises(TreeError, match="changed here during the transfer") as caught:
             bring(host, cargo(root))
     assert "part3.bin" in str(caught.value)
+    assert ".gitignore" in str(caught.value.advice)
     assert not (tree(host) / "README.md").exists()
     assert bring(host, cargo(root))[1].bytes < MIB
     assert contents(tree(host)) == contents(root)
