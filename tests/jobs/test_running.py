@@ -141,6 +141,30 @@ def test_tmux_shows_the_log_and_ends_with_the_job(there: Site, reachable: object
 
 
 @tools.needs("tmux")
+@pytest.mark.parametrize("pruned", [False, True])
+def test_tmux_ends_with_a_job_whose_end_nobody_notes(here: Site, pruned: bool) -> None:
+    job = here.start("until [ -e go ]; do sleep 0.1; done")
+    runner = json.loads((Path(job.folder) / "job.json").read_text())["runner"]["pid"]
+    (viewer,) = (int(pid) for pid in os.listdir("/proc") if pid.isdigit() and shows_log_of(job, pid))
+    os.kill(runner, signal.SIGKILL)
+    time.sleep(1)
+    assert alive(viewer)  # The job goes on, and so does its log.
+    if pruned:
+        shutil.rmtree(job.folder)
+        here.started.clear()
+    here.write("go", "")
+    wait_for(lambda: not alive(viewer))
+
+
+def shows_log_of(job: Job, pid: str) -> bool:
+    try:
+        words = Path("/proc", pid, "cmdline").read_text().split("\0")
+    except (OSError, ValueError):
+        return False
+    return words[2:3] == [f"{job.folder}/viewer.py"]
+
+
+@tools.needs("tmux")
 def test_killing_tmux_leaves_the_job_alone(here: Site) -> None:
     job = here.start("sleep 1; echo done")
     assert job.tmux
