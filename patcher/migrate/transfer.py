@@ -299,8 +299,8 @@ def _receive(connection: Connection, payload: Payload, difference: Difference) -
         raise TreeError(
             phrase("{count} {count:file|files} changed here during the transfer", count=len(changed)),
             cause=first_paths(changed),
-            advice="Nothing has changed on the host. Run the command again. A file that a program keeps writing to, such "
-            "as a log, is not sent if .gitignore names it.",
+            advice="Nothing has changed on the host. Run the command again. A file that a program keeps writing to, "
+            "such as a log, is not sent if .gitignore names it.",
         ) from error
 
 

@@ -145,7 +145,7 @@ def test_tmux_shows_the_log_and_ends_with_the_job(there: Site, reachable: object
 def test_tmux_ends_with_a_job_whose_end_nobody_notes(here: Site, pruned: bool) -> None:
     job = here.start("until [ -e go ]; do sleep 0.1; done")
     runner = json.loads((Path(job.folder) / "job.json").read_text())["runner"]["pid"]
-    (viewer,) = (int(pid) for pid in os.listdir("/proc") if pid.isdigit() and shows_log_of(job, pid))
+    (viewer,) = (int(one.name) for one in Path("/proc").glob("[0-9]*") if shows_log_of(job, one))
     os.kill(runner, signal.SIGKILL)
     time.sleep(1)
     assert alive(viewer)  # The job goes on, and so does its log.
@@ -156,9 +156,9 @@ def test_tmux_ends_with_a_job_whose_end_nobody_notes(here: Site, pruned: bool) -
     wait_for(lambda: not alive(viewer))
 
 
-def shows_log_of(job: Job, pid: str) -> bool:
+def shows_log_of(job: Job, process: Path) -> bool:
     try:
-        words = Path("/proc", pid, "cmdline").read_text().split("\0")
+        words = (process / "cmdline").read_text().split("\0")
     except (OSError, ValueError):
         return False
     return words[2:3] == [f"{job.folder}/viewer.py"]
