@@ -20,9 +20,7 @@ _OPTIONS = (
     click.option("--data", metavar="DIR", help="The folder of data sets there."),
     click.option("--models", metavar="DIR", help="The folder of models there."),
     click.option("--output", "results", metavar="DIR", help="The folder for checkpoints and logs there."),
-    click.option(
-        "--profile", type=click.Choice(["standard", "debug", "fast-load"]), metavar="PROFILE", help="Which run script."
-    ),
+    click.option("--profile", type=click.Choice(["standard", "debug", "fast-load"]), help="Which run script."),
 )
 
 

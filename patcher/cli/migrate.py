@@ -12,7 +12,7 @@ from patcher.cli.confirm import confirmed
 from patcher.cli.help import Command
 from patcher.cli.hosts import host_options, ordered_host
 from patcher.cli.options import with_session
-from patcher.errors import ExitCode
+from patcher.errors import ExitCode, UsageError
 from patcher.i18n import language, phrase, show
 from patcher.migrate.order import STEPS, Step, StepName
 from patcher.session.session import Session
@@ -58,6 +58,13 @@ def command(
     from patcher.migrate.order import MigrationOrder
     from patcher.remote.link import linked
 
+    if only and (start or until):
+        raise UsageError(phrase("--only names all the steps: it goes without --from and --until"))
+    if start and until and STEPS.index(start) > STEPS.index(until):
+        raise UsageError(
+            phrase("--from {start} begins behind --until {until}", start=start, until=until),
+            advice=phrase("The order of the steps is: {steps}", steps=", ".join(STEPS)),
+        )
     host = ordered_host(session, name, given)
     order = MigrationOrder(host, start, until, only, dry=dry_run, yes=yes, share=share, force=force)
     with linked(host, session.tree.root, None if dry_run else "migrate") as link:

@@ -206,7 +206,8 @@ def follow(
     Where the connection is cut, `reconnect` opens another with the tree open on it, and reading goes on at the byte
     where it stopped. For a listener to texts the log is read from the byte `offset` on; for any other one the part that
     is there already is searched on the host. `on_end` gets the verdict, and a connection on which it may ask more; it
-    is called again where that is cut. An interrupt leaves the job running: the verdict is then `running`.
+    is called again where that is cut; what the host refuses it is told as a problem, and the verdict stands. An
+    interrupt leaves the job running: the verdict is then `running`.
 
     Raises what `LastingConnection.do` raises, and RefusedError where the job is not there.
     """
@@ -219,7 +220,10 @@ def follow(
             lasting.do(reading.search)
         verdict = lasting.do(lambda link: _with_last_words(link, reading.read(link)), lambda: reading.offset)
         if on_end is not None:
-            lasting.do(lambda link: on_end(link, verdict))
+            try:
+                lasting.do(lambda link: on_end(link, verdict))
+            except RefusedError as error:
+                listener.problem(phrase("{title}: {cause}", title=error.title, cause=error.cause))
         return verdict
     except KeyboardInterrupt:
         return reading.verdict()

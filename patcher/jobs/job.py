@@ -22,6 +22,10 @@ Kind: TypeAlias = Literal["ok", "failed", "stopped", "lost", "running"]
 """How a job was judged; `running` where it has not ended."""
 
 
+FULL = 1 << 20
+"""Free bytes below which a disk counts as full. A guess: a log may grow by more within a minute."""
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """A job as its host tells it. `started` is seconds since 1970 on the host's clock; `seconds` is the job's age, or
@@ -65,6 +69,14 @@ class Job:
     @property
     def log(self) -> str:
         return f"{self.folder}/log"
+
+    @property
+    def full_disk(self) -> tuple[Phrase, ...]:
+        """That the disk of its log is full, where it is: a job fails for that, and one that did not has a log that may
+        lack its end."""
+        if self.free is None or self.free >= FULL:
+            return ()
+        return (phrase("the disk of {folder} is full, so its log may be cut short", folder=self.folder),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,10 +164,6 @@ def job_of(state: Mapping[str, Any]) -> Job:
     )
 
 
-FULL = 1 << 20
-"""Free bytes below which a disk counts as full. A guess: a log may grow by more within a minute."""
-
-
 def verdict_of(job: Job, milestones: Milestones, offset: int, redactor: Redactor) -> Verdict:
     """Judge a job by how it ended and by the milestones in the first `offset` bytes of its log.
 
@@ -169,8 +177,8 @@ def verdict_of(job: Job, milestones: Milestones, offset: int, redactor: Redactor
         lines.append(phrase("log line {number}: {text}", number=telling.number, text=telling.text))
     if job.no_gpu:
         lines.append(phrase("Ask for GPUs with gres in the host's table, or start it all the same with --force."))
-    if kind in ("failed", "lost") and job.free is not None and job.free < FULL:
-        lines.append(phrase("the disk of {folder} is full", folder=job.folder))
+    if job.over:
+        lines += job.full_disk
     return Verdict(
         kind,
         job,

@@ -173,7 +173,7 @@ def judge_job(
     ended = (silent_end(found),) if job.over and verdict == "failed" and found.root is None else ()
     if job.state == "ended":
         found = add_signal(found, session.symptoms, job.code, where)
-    notes = (_state_message(job), *ended, *_left_out(log), *scanner.notes)
+    notes = (_state_message(job), *ended, *(job.full_disk if job.over else ()), *_left_out(log), *scanner.notes)
     return replace(found, verdict=verdict, notes=notes, size=log.size, blank=False)
 
 

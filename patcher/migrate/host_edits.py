@@ -146,7 +146,7 @@ def _sent(
         if content is not None and path not in found and digest_of(content) == digests[path]:
             found[path] = content
 
-    kept = sent_texts(journal_for(session.tree.root, connection.host.name))
+    kept = sent_texts(journal_for(session.tree.root, connection.host))
     for path in digests:
         offer(path, here[path])
         offer(path, kept.read(digests[path]))

@@ -1,4 +1,4 @@
-"""How far the migration of a tree to a host has come: one small file for each pair, in the user's state folder.
+"""How far the migration of a tree to a folder of a host has come: a small file for each, in the user's state folder.
 
 ~/.local/state/uky-patch/migrations/1a2b3c4d5e6f7a8b.json
 """
@@ -15,6 +15,7 @@ from patcher.errors import TreeError, message_of
 from patcher.homes import state_folder
 from patcher.i18n import phrase
 from patcher.migrate.order import Step, StepName
+from patcher.remote.host import Host
 from patcher.secrets.redacting import Redactor
 from patcher.worktree import files
 from patcher.worktree.hashing import digest_of
@@ -74,7 +75,7 @@ def entry(steps: Sequence[Step], job: str | None, proven: Proven | None) -> Entr
 
 @dataclass(frozen=True, slots=True)
 class Journal:
-    """The file for one tree and one host; it need not exist."""
+    """The file for one tree and one folder of a host; it need not exist."""
 
     file: Path
 
@@ -100,7 +101,8 @@ class Journal:
             raise TreeError(phrase("{path}: cannot be written", path=self.file), cause=message_of(error)) from error
 
 
-def journal_for(root: Path, host: str) -> Journal:
-    """The journal for migrating the tree at `root` to the host with this name."""
-    key = digest_of(f"{root}\0{host}".encode("utf-8", "surrogateescape"))[:16]
+def journal_for(root: Path, host: Host) -> Journal:
+    """The journal for migrating the tree at `root` to this host, into the folder that is named for it."""
+    pair = "\0".join(filter(None, (str(root), host.name, host.path)))
+    key = digest_of(pair.encode("utf-8", "surrogateescape"))[:16]
     return Journal(state_folder() / "migrations" / f"{key}.json")

@@ -80,7 +80,7 @@ def migrate(
             cause=phrase("{name} stands for this one", name=order.host.name),
             advice="Here, the records are applied with: uky-patch apply",
         )
-    journal = journal_for(session.tree.root, order.host.name)
+    journal = journal_for(session.tree.root, order.host)
     run = _Run(session, order, listeners, on_step, link, journal)
     with suppress(_StepFailedError):
         run.run_steps()

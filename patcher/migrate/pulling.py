@@ -97,7 +97,7 @@ def _note(session: Session, found: HostEdits, done: list[Pulled]) -> None:
     taken = ((one.edit.path, one.edit.there) for one in done if one.outcome in TAKEN)
     digests = {path: digest_of(there) for path, there in taken if there is not None}
     if digests:
-        sent_texts(journal_for(session.tree.root, found.host.name)).note_pulled(digests)
+        sent_texts(journal_for(session.tree.root, found.host)).note_pulled(digests)
 
 
 def _uncommitted(session: Session, paths: list[str]) -> frozenset[str]:

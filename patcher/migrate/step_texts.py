@@ -9,7 +9,7 @@ from patcher.migrate.listing import Listing
 from patcher.migrate.payload import Payload
 from patcher.migrate.transfer import Difference, Sent
 from patcher.migrate.wording import first_few, first_paths, readable_size
-from patcher.profiles.rendered_file import Text
+from patcher.profiles.rendered_file import Text, WrittenFile
 from patcher.remote.slurm import Slurm
 from patcher.remote.survey import Gpu, Survey
 
@@ -97,7 +97,14 @@ def would_change(difference: Difference) -> tuple[Text, ...]:
         notes.append(phrase("no longer sent, would be moved aside: {names}", names=first_paths(difference.retire)))
     if difference.overwritten:
         notes.append(phrase("changed on the host, needs --yes: {names}", names=first_paths(difference.overwritten)))
-    return tuple(notes)
+    return (*notes, *brought_back(difference))
+
+
+def brought_back(difference: Difference) -> tuple[Text, ...]:
+    """The files that somebody has removed on the host. They come again, which undoes that."""
+    if not difference.removed:
+        return ()
+    return (phrase("removed on the host, sent again: {names}", names=first_paths(difference.removed)),)
 
 
 def sent_files(difference: Difference, sent: Sent) -> Phrases:
@@ -118,6 +125,23 @@ def moved_aside(sent: Sent) -> tuple[Text, ...]:
     if sent.aside is None:
         return ()
     return (phrase("moved aside into {folder}: {names}", folder=sent.aside, names=first_paths(sent.moved)),)
+
+
+_WRITE_OUTCOMES = {
+    "written": phrase("written"),
+    "updated": phrase("updated"),
+    "unchanged": phrase("unchanged"),
+    "kept": phrase("edited there, kept"),
+    "foreign": phrase("the host's own, kept"),
+}
+_PREVIEWED = {**_WRITE_OUTCOMES, "written": phrase("would be written"), "updated": phrase("would be updated")}
+
+
+def rendered_files(written: tuple[WrittenFile, ...], *, dry: bool) -> Phrases:
+    """What became of each rendered file, or in a dry run would."""
+    outcomes = _PREVIEWED if dry else _WRITE_OUTCOMES
+    parts = (phrase("{path} {how}", path=one.path, how=outcomes[one.outcome]) for one in written)
+    return Phrases(tuple(parts), ", ")
 
 
 def left_out(payload: Payload) -> tuple[Text, ...]:

@@ -240,7 +240,12 @@ def transfer(
     return Outcome(
         None,
         step_texts.sent_files(difference, sent),
-        notes=(*sent.notes, *step_texts.moved_aside(sent), *step_texts.left_out(payload)),
+        notes=(
+            *sent.notes,
+            *step_texts.moved_aside(sent),
+            *step_texts.brought_back(difference),
+            *step_texts.left_out(payload),
+        ),
     )
 
 
@@ -289,14 +294,6 @@ def _confirm_running_job(host: Host, job: Job | None, confirm: Confirm) -> None:
 
 # render ------------------------------------------------------------------------------------------------------------
 
-_WRITE_OUTCOMES = {
-    "written": phrase("written"),
-    "updated": phrase("updated"),
-    "unchanged": phrase("unchanged"),
-    "kept": phrase("edited there, kept"),
-    "foreign": phrase("the host's own, kept"),
-}
-
 
 def render(
     session: Session, host: Host, survey: Survey, payload: Payload | None, connection: Connection, *, dry: bool
@@ -317,8 +314,7 @@ def render(
     if stay:
         command = f"uky-patch render {stay[0].path} --host {host.name} --diff"
         notes.append(phrase("what differs is shown by: {command}", command=command))
-    parts: list[Phrase] = [phrase("{path} {how}", path=one.path, how=_WRITE_OUTCOMES[one.outcome]) for one in written]
-    return Outcome(written, Phrases(tuple(parts), ", "), notes=tuple(notes))
+    return Outcome(written, step_texts.rendered_files(written, dry=dry), notes=tuple(notes))
 
 
 # verify ------------------------------------------------------------------------------------------------------------

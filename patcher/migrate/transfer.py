@@ -20,6 +20,7 @@ from patcher.i18n import Phrase, phrase
 from patcher.migrate import rsync, tar
 from patcher.migrate.listing import Item
 from patcher.migrate.payload import Payload
+from patcher.migrate.wording import first_paths
 from patcher.profiles.rendered_file import Text
 from patcher.remote.channel import Answer, RefusedError
 from patcher.remote.connection import Connection
@@ -50,6 +51,8 @@ class Difference:
     """Files that the last migration brought and that are not in the payload: they will be moved aside."""
     overwritten: tuple[str, ...] = ()
     """Those of `send` and `retire` that were changed on the host since the last migration, or that none brought."""
+    removed: tuple[str, ...] = ()
+    """Those of `send` that the last migration brought and that somebody has removed there."""
     modes: tuple[str, ...] = ()
     """Files with the same content and other permission bits."""
     number: int = 0
@@ -99,6 +102,7 @@ def compare(connection: Connection, payload: Payload, pulled: Mapping[str, str] 
         same=answer["same"],
         retire=tuple(answer["retire"]),
         overwritten=tuple(answer["overwritten"]),
+        removed=tuple(answer["removed"]),
         modes=tuple(paths[number] for number in answer["modes"]),
         number=answer["comparison"],
     )
@@ -293,9 +297,10 @@ def _receive(connection: Connection, payload: Payload, difference: Difference) -
         if not changed:
             raise
         raise TreeError(
-            phrase("{count} {count:file|files} {count:was|were} changed here while they were sent", count=len(changed)),
-            cause=", ".join(ascii(path) for path in changed[:5]),
-            advice="Nothing has changed on the host. Run the command again.",
+            phrase("{count} {count:file|files} changed here during the transfer", count=len(changed)),
+            cause=first_paths(changed),
+            advice="Nothing has changed on the host. Run the command again. A file that a program keeps writing to, "
+            "such as a log, is not sent if .gitignore names it.",
         ) from error
 
 

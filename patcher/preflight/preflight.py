@@ -113,6 +113,7 @@ def arguments(host: Host, survey: Survey, level: Level, wish: PreflightOptions) 
         "data": wish.data or env.get("TRAIN_FILES"),
         "model": wish.model or env.get("MODEL_PATH"),
         "usual": {name: where.paths[name] for name in ("DATA_OUTPUT_DIR", "QWEN_VL_3B_BASE", "MODEL_BASE")},
+        "host": None if host.here else host.name,
         "gpus": len(survey.gpus) if host.slurm is None else None,
         "cuda": survey.cuda if host.slurm is None else None,
         "trust": any(text.lstrip("+").lower() == _TRUST for text in host.overrides),

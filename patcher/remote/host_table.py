@@ -23,8 +23,9 @@ from patcher.tables.mistakes import KeyPath
 from patcher.tables.shapes import Field, Matching, Mistakes, Shape, choice, mapping, table, text, texts, whole
 from patcher.worktree import places
 
-TEXTS = ("python", "data", "models", "output")
-"""Keys that hold any text on one line: paths there, most of them."""
+_FOLDERS = ("data", "models", "output")
+TEXTS = ("python", *_FOLDERS)
+"""Keys that hold a text on one line: an interpreter, and folders there."""
 _ASSIGNED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(\S*)")
 """An assignment in a line for a shell: `export NCCL_DEBUG=INFO`."""
 _ANY_HOME = "/\N{REPLACEMENT CHARACTER}/\N{REPLACEMENT CHARACTER}"
@@ -88,6 +89,12 @@ def _is_absolute(value: str) -> None:
         raise ValueError(phrase("must be an absolute path"))
 
 
+def _is_folder(value: str) -> None:
+    """Else `layout` would refuse it where the run scripts are rendered, and a migration has sent the tree by then."""
+    if value != "~" and not value.startswith(("/", "~/")):
+        raise ValueError(phrase("must be an absolute path, or one that begins with ~/"))
+
+
 def _lies_in_tree(script: str) -> None:
     path = PurePosixPath(script)
     if path.is_absolute() or ".." in path.parts or script.startswith("~"):
@@ -149,7 +156,8 @@ _FIELDS = {
     "port": whole(None, most=65535),
     "via": texts(_is_line),
     "path": text(_is_path, default=None),
-    **{key: text(_is_line, default=None) for key in TEXTS},
+    "python": text(_is_line, default=None),
+    **{key: text(_is_line, _is_folder, default=None) for key in _FOLDERS},
     "profile": choice(get_args(Profile), default=None),
     "script": text(_is_line, _lies_in_tree, default=None),
     "overrides": texts(_is_line, _is_open_override),
@@ -157,7 +165,7 @@ _FIELDS = {
     "include": texts(_is_line, _lies_in_tree),
     "env": mapping(_IS_VARIABLE, lambda _, value: _is_line(value)),
     "secrets": texts(_IS_VARIABLE),
-    "constants": mapping(_IS_CONSTANT, lambda _, value: _is_line(value), _is_open),
+    "constants": mapping(_IS_CONSTANT, lambda _, value: _is_line(value), _is_open, lambda _, value: _is_folder(value)),
     "kubernetes": table(KUBERNETES, default=None),
 }
 HOST: Shape[dict[str, Any]] = Shape(dict, {**_FIELDS, **SLURM_FIELDS})

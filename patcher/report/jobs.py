@@ -53,7 +53,7 @@ def unset_report(host: Host) -> Iterator[Part]:
 def started_report(host: Host, job: Job) -> Iterator[Part]:
     """That the job is there, and how to come back to it."""
     tongue = language()
-    lines = [show(phrase("job {id}: {script}, detached", id=job.id, script=job.script), tongue)]
+    lines = [show(phrase("job {id}: {script}", id=job.id, script=job.script), tongue)]
     if job.queue is not None:
         lines.append(show(phrase("in Slurm: {job}", job=job.queue.words), tongue))
     if job.tmux:
@@ -150,7 +150,9 @@ def stopped_report(host: Host, stopped: Stopped, output: Output, running: Sequen
         stop = _command(host, "stop", one)
         yield Lines(phrase("job {id} runs, and was left alone: {command}", id=one.id, command=stop))
     if stopped.had_ended:
-        message = phrase("job {id} had ended already ({state})", id=job.id, state=listed(stopped.was))
+        message = phrase("job {id} had ended already", id=job.id)
+        if stopped.was != "ended":
+            message = phrase("job {id} had ended already ({state})", id=job.id, state=listed(stopped.was))
         yield Lines(message)
         if not stopped.processes:
             return

@@ -88,8 +88,9 @@ class _Target:
 def watch(session: Session, asked: WatchRequest, listener: Listener) -> WatchResult:
     """Watch until the run ends, stalls or is left by an interrupt; with `once` take one look.
 
-    Raises UsageError where there is nothing to watch, HostError where a host cannot be reached again, RecordError for a
-    malformed symptom record.
+    Raises KeyboardInterrupt where there is no run that is left: in a look, and once the run has ended; UsageError
+    where there is nothing to watch, HostError where a host cannot be reached again, RecordError for a malformed symptom
+    record.
     """
     symptoms = session.symptoms
     with _find_target(session, asked, listener) as found:
@@ -103,9 +104,15 @@ def watch(session: Session, asked: WatchRequest, listener: Listener) -> WatchRes
         try:
             outcome = watcher.once() if asked.once else watcher.watch()
         except KeyboardInterrupt:
+            if asked.once or found.source.end() is not None:
+                raise
             left = True
-            outcome = Outcome(state.status(found.source.now()), found.source.end())
-        diagnosis = _diagnosed(found, symptoms, session, end=outcome.end, silent=outcome.stalled)
+            outcome = Outcome(state.status(found.source.now()))
+        if left and asked.hosts:
+            # The terminal interrupts ssh too, and a log is not worth another login.
+            diagnosis = Diagnosis("running", None)
+        else:
+            diagnosis = _diagnosed(found, symptoms, session, end=outcome.end, silent=outcome.stalled)
         verdict, detail = _verdict(outcome, diagnosis)
         if diagnosis.blank and outcome.end is not None and outcome.end.unseen:
             raise no_run_error(session, found.source.name, diagnosis, _COMMAND)

@@ -110,9 +110,9 @@ def refusal(error: OSError, root: str, needed: int) -> Refusal:
         )
     else:
         cause = phrase(
-            "{path}: the disk is full: {free} {free:byte|bytes} free, {needed} needed",
+            "{path}: the disk is full: {free:.1f} MB free, {needed:.1f} MB needed",
             path=root,
-            free=room,
-            needed=needed,
+            free=room / 1e6,
+            needed=needed / 1e6,
         )
     return Refusal(kind(error), title, cause, advice)

@@ -86,7 +86,7 @@ def test_detached_attached_and_stopped(tree: Path) -> None:
     assert stopped.returncode == 0
     assert "processes stopped" in stopped.stdout
     again = call(tree, "job", "stop", "here")
-    assert "had ended already" in again.stdout
+    assert "had ended already (stopped)" in again.stdout
     assert call(tree, "job", "attach", "here").returncode == 1
 
 
@@ -104,7 +104,7 @@ def test_an_interrupt_leaves_it_and_says_how_to_come_back(tree: Path) -> None:
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert running.stderr is not None
-    assert "detached" in running.stderr.readline()
+    assert running.stderr.readline().endswith(": mine.sh\n")
     time.sleep(2.5)
     os.killpg(running.pid, signal.SIGINT)
     out, error = running.communicate(timeout=20)

@@ -106,6 +106,19 @@ def test_records_that_wait_for_each_other(uky: Uky, records: Path) -> None:
     assert (answer.code, "circle" in answer.err) == (4, True)
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--from", "job", "--until", "probe"), "--from job begins behind --until probe"),
+        (("--only", "render", "--from", "plan"), "--only names all the steps"),
+        (("--only", "render", "--until", "plan"), "--only names all the steps"),
+    ],
+)
+def test_steps_of_a_migration_that_contradict_each_other(uky: Uky, options: tuple[str, ...], said: str) -> None:
+    answer = uky("migrate", "nowhere.invalid", *options)
+    assert (answer.code, said in answer.err) == (2, True)
+
+
 def test_a_file_that_is_no_text(uky: Uky, tree: Path) -> None:
     content = SERVER.encode() + b"# \xff\xfe\n"
     (tree / "verl/server.py").write_bytes(content)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
 import random
 import resource
 import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -17,6 +19,7 @@ import pytest
 from patcher import jobs
 from patcher.jobs import follow_log
 from patcher.jobs.agent import log_reading, runner
+from patcher.jobs.run import follow_and_keep
 from patcher.remote.host import Host
 from patcher.remote.link import HostLink
 from tests.jobs.conftest import Site
@@ -223,21 +226,32 @@ def test_the_disk_is_full_before_the_start_is_written_down(tmp_path: Path) -> No
         subprocess.run(["umount", "-l", str(small)], check=True)
 
 
-def test_the_disk_is_full_while_the_job_logs(here: Site, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("code", "kind"), [(7, "failed"), (0, "ok")])
+def test_the_disk_is_full_while_the_job_logs(tmp_path: Path, code: int, kind: str) -> None:
+    """Its verdict says so, also of one that ended well, whose configuration cannot be kept then; and so does its
+    diagnosis."""
     small = tmp_path / "small"
     small.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=600k", "none", str(small)], check=True)
     try:
         (small / "fork/verl").mkdir(parents=True)
         (small / "fork/verl/__init__.py").write_text("")
-        (small / "fork/run.sh").write_text("head -c 3000000 /dev/zero | tr '\\0' 'x'; echo; exit 7\n")
+        (small / "fork/run.sh").write_text(f"head -c 3000000 /dev/zero | tr '\\0' 'x'; echo; exit {code}\n")
         link = HostLink(Host("here", "here", path=str(small / "fork")), "fork")
         connection, _ = link.open()
         with link.locked("a test"):
             job = jobs.start(connection, link.host, None, profile="debug", script="run.sh")
-        verdict = jobs.follow(link.reconnect, connection, job, jobs.JobListener())
-        assert (verdict.kind, verdict.job.code) == ("failed", 7)
+        problems: list[str] = []
+        verdict = follow_and_keep(link, job, jobs.JobListener(problem=lambda problem: problems.append(str(problem))))
+        assert (verdict.kind, verdict.job.code) == (kind, code)
         assert "disk" in " ".join(str(line) for line in verdict.lines)
+        assert [("cannot be kept" in problem, "disk is full" in problem) for problem in problems] == (
+            [(True, True)] if kind == "ok" else []
+        )
         link.close()
+        command = [sys.executable, "-m", "patcher", "--root", str(small / "fork"), "diagnose", "here"]
+        env = {**os.environ, "LC_ALL": "C.UTF-8", "PYTHONPATH": str(Path(__file__).parents[2])}
+        done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=60)
+        assert "is full" in done.stdout, done.stderr
     finally:
         subprocess.run(["umount", "-l", str(small)], check=True)

@@ -141,6 +141,30 @@ def test_tmux_shows_the_log_and_ends_with_the_job(there: Site, reachable: object
 
 
 @tools.needs("tmux")
+@pytest.mark.parametrize("pruned", [False, True])
+def test_tmux_ends_with_a_job_whose_end_nobody_notes(here: Site, pruned: bool) -> None:
+    job = here.start("until [ -e go ]; do sleep 0.1; done")
+    runner = json.loads((Path(job.folder) / "job.json").read_text())["runner"]["pid"]
+    (viewer,) = (int(one.name) for one in Path("/proc").glob("[0-9]*") if shows_log_of(job, one))
+    os.kill(runner, signal.SIGKILL)
+    time.sleep(1)
+    assert alive(viewer)  # The job goes on, and so does its log.
+    if pruned:
+        shutil.rmtree(job.folder)
+        here.started.clear()
+    here.write("go", "")
+    wait_for(lambda: not alive(viewer))
+
+
+def shows_log_of(job: Job, process: Path) -> bool:
+    try:
+        words = (process / "cmdline").read_text().split("\0")
+    except (OSError, ValueError):
+        return False
+    return words[2:3] == [f"{job.folder}/viewer.py"]
+
+
+@tools.needs("tmux")
 def test_killing_tmux_leaves_the_job_alone(here: Site) -> None:
     job = here.start("sleep 1; echo done")
     assert job.tmux
@@ -225,14 +249,24 @@ def test_the_interpreter_comes_first_and_the_login_files_count(there: Site, reac
         profile.unlink()
 
 
-@pytest.mark.parametrize("script", ["../outside.sh", "/bin/sh", "missing.sh", "link.sh"])
-def test_a_script_that_is_not_in_the_tree_is_refused(here: Site, script: str) -> None:
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("../outside.sh", "does not lie in the tree"),
+        ("/bin/sh", "does not lie in the tree"),
+        ("missing.sh", "there is no such file"),
+        ("link.sh", "does not lie in the tree"),
+        ("verl", "verl is no file"),
+    ],
+)
+def test_a_script_that_is_not_in_the_tree_is_refused(here: Site, script: str, said: str) -> None:
     (here.root / "link.sh").symlink_to("/bin/sh")
     (here.root.parent / "outside.sh").write_text("true")
     connection, _ = here.link.open()
     with here.link.locked("a test"), pytest.raises(RefusedError) as refused:
         jobs.start(connection, here.host, None, profile="debug", script=script)
     assert refused.value.kind == "script"
+    assert said in str(refused.value)
     assert not (here.root / ".uky-patch/host/jobs").exists()
 
 

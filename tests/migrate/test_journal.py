@@ -8,6 +8,7 @@ import pytest
 
 from patcher.migrate.journal import Journal, Proven, entry, journal_for
 from patcher.migrate.order import Step
+from patcher.remote.host import Host
 from patcher.secrets.redacting import Redactor
 
 
@@ -43,10 +44,11 @@ def test_a_damaged_or_foreign_entry_counts_as_none(notes: Journal, text: str) ->
     assert notes.read() is None
 
 
-def test_each_pair_of_tree_and_host_has_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_pair_of_tree_and_folder_of_a_host_has_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    files = {journal_for(Path(root), host).file for root in ("/a", "/b") for host in ("x", "y")}
-    assert len(files) == 4
+    hosts = [Host(name, name, path=path) for name in ("x", "y") for path in (None, "~/other")]
+    files = {journal_for(Path(root), host).file for root in ("/a", "/b") for host in hosts}
+    assert len(files) == 8
     assert all(tmp_path in file.parents for file in files)
 
 

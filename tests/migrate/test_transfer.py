@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
 from pathlib import Path
 
+from patcher.migrate import step_texts
 from tests.machines import Machine
 from tests.migrate.toys import bring, cargo, contents, fork, there
 
@@ -27,6 +29,18 @@ NAMES = {
     "verl/empty": "",
     "verl/big": secrets.token_bytes(3 << 20),
 }
+
+
+def test_what_somebody_removed_there_comes_again_and_is_named(reachable: Machine, tmp_path: Path) -> None:
+    root, host = fork(tmp_path / "fork", {"verl/a.py": "a", "verl/b/c.py": "c"}), there(reachable, "fork")
+    assert bring(host, cargo(root))[0].removed == ()
+    (Path(str(host.path)) / "verl/a.py").unlink()
+    shutil.rmtree(Path(str(host.path)) / "verl/b")
+    difference, _ = bring(host, cargo(root))
+    assert difference.removed == ("verl/a.py", "verl/b/c.py")
+    told = "removed on the host, sent again: verl/a.py, verl/b/c.py"
+    assert [str(one) for one in step_texts.would_change(difference)] == [told]
+    assert contents(Path(str(host.path))) == contents(root)
 
 
 def test_a_fork_arrives_by_rsync_with_names_of_all_kinds(reachable: Machine, tmp_path: Path) -> None:

@@ -185,9 +185,10 @@ def test_a_file_that_changes_while_it_is_sent_is_refused(
 ) -> None:
     with monkeypatch.context() as patch:
         before_rsync(patch, lambda: write(root, {"verl/part3.bin": "otherwise"}))
-        with pytest.raises(TreeError, match="changed here while they were sent") as caught:
+        with pytest.raises(TreeError, match="changed here during the transfer") as caught:
             bring(host, cargo(root))
     assert "part3.bin" in str(caught.value)
+    assert ".gitignore" in str(caught.value.advice)
     assert not (tree(host) / "README.md").exists()
     assert bring(host, cargo(root))[1].bytes < MIB
     assert contents(tree(host)) == contents(root)
@@ -257,7 +258,7 @@ def test_a_disk_that_is_too_small_is_told_before_anything_is_sent(
     small_disk: Path, reachable: Machine, root: Path
 ) -> None:
     write(root, {"verl/large.bin": secrets.token_bytes(5 * MIB)})
-    with pytest.raises(RefusedError, match=r"\d+ bytes free, \d{7} needed"):
+    with pytest.raises(RefusedError, match=r"\d\.\d MB free, 7\.\d MB needed"):
         bring(Host("loop", "loop", path=str(small_disk / "fork")), cargo(root))
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -27,6 +30,7 @@ from tests.jobs.conftest import there as there
 from tests.machines import REQUIRED, Machine
 from tests.runtime.environment import interpreter
 from tests.watch.conftest import PROGRAM, Stalled
+from tests.watch.test_watch import INTERRUPTIBLE
 
 Start = Callable[..., Stalled]
 pytestmark = pytest.mark.hosts
@@ -54,6 +58,30 @@ def test_a_job_of_another_user_over_ssh_is_asked_by_its_hook(there: Site) -> Non
     assert [group.ranks for group in grouped.odd] == [(1,)]
     assert {process.how for process in found.snapshot.processes if process.role == "rank"} <= {"faulthandler", "py-spy"}
     assert grouped.odd[0].where == "stalls.py:consume_batch"
+
+
+@pytest.mark.parametrize("words", [(), ("--once",)])
+def test_an_interrupt_at_the_terminal_which_ends_ssh_too_is_the_end(
+    there: Site, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    """It is no cut connection, which would be opened anew, and of a job that was only looked at it says nothing."""
+    (tmp_path / "verl").mkdir()
+    (tmp_path / "verl/__init__.py").write_text("")
+    there.start("echo step:1 - actor/loss:0.5; until [ -e enough ]; do sleep 0.1; done")
+    env = {**os.environ, "LC_ALL": "C.UTF-8", "PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, "-c", INTERRUPTIBLE, "--root", str(tmp_path), "watch", "loop"]
+    command += ["--path", str(there.root), *words]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env, start_new_session=True
+    ) as one:
+        assert one.stderr is not None
+        while "step 1" not in one.stderr.readline():
+            pass
+        os.killpg(one.pid, signal.SIGINT)
+        out, err = one.communicate(timeout=30)
+    there.write("enough", "")
+    assert (one.returncode, out) == (130, "" if words else "the job goes on\n")
+    assert "reach" not in err
 
 
 def test_the_line_is_cut_meanwhile(there: Site) -> None:

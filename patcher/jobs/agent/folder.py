@@ -22,7 +22,7 @@ from patcher.jobs.agent import accelerators, batch_runner, processes, queued, tr
 from patcher.messages import Refusal, phrase, why
 from patcher.remote.agent import place
 from patcher.remote.agent.place import JOBS
-from patcher.worktree import disk, files, layout
+from patcher.worktree import disk, files, layout, os_errors
 from patcher.worktree.json_text import parse_json
 
 if TYPE_CHECKING:
@@ -353,8 +353,8 @@ def keep_working_configuration(request: Request) -> dict[str, Any]:
         disk.symlink(os.path.basename(to), link)
         disk.replace(link, os.path.join(above, "latest"))
     except OSError as error:
-        cause = phrase("{file}: {reason}", file=str(error.filename or to), reason=why(error))
-        raise Refusal("unwritable", phrase("the configuration that worked cannot be kept"), cause) from error
+        title = phrase("the configuration that worked cannot be kept")
+        raise Refusal("unwritable", title, *os_errors.cause_and_advice(error)) from error
     return {"path": to}
 
 

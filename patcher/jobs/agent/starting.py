@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any
 
 from patcher.jobs.agent import accelerators, folder, processes, queued
 from patcher.jobs.agent.sitecustomize_hook import VARIABLE
-from patcher.messages import Message, Refusal, phrase, why
+from patcher.messages import Message, Refusal, phrase
 from patcher.remote.agent import place, variables
 from patcher.remote.agent.environs import decode_environ
 from patcher.remote.agent.setup import set_up
-from patcher.worktree import files
+from patcher.worktree import files, os_errors
 from patcher.worktree.json_text import parse_json
 
 if TYPE_CHECKING:
@@ -197,7 +197,10 @@ def _script(root: str, script: str) -> str:
         raise Refusal("script", phrase("{script} does not lie in the tree", script=script))
     if not os.path.isfile(path):
         advice = phrase("Name a script of the tree with --script.")
-        raise Refusal("script", phrase("{path}: there is no such file", path=path), None, advice)
+        title = phrase("{path}: there is no such file", path=path)
+        if os.path.exists(path):
+            title = phrase("{path} is no file", path=path)
+        raise Refusal("script", title, None, advice)
     return path
 
 
@@ -282,8 +285,8 @@ def _make(root: str, name: str, job: dict[str, Any], script: str, more: tuple[st
         _write(os.path.join(at, "job.json"), json.dumps(dict(job, id=name)).encode())
     except OSError as error:
         shutil.rmtree(at, ignore_errors=True)
-        cause = phrase("{file}: {reason}", file=str(error.filename or at), reason=why(error))
-        raise Refusal("unwritable", phrase("the job cannot be started"), cause) from error
+        title = phrase("the job cannot be started")
+        raise Refusal("unwritable", title, *os_errors.cause_and_advice(error)) from error
     return at
 
 

@@ -5,6 +5,7 @@ folder, and the job does not depend on it.
 from __future__ import annotations
 
 import codecs
+import json
 import os
 import re
 import signal
@@ -34,7 +35,7 @@ def main(folder: str, socket: str) -> None:
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         rest = ""
         while True:
-            ended = os.path.exists("end.json")
+            ended = os.path.exists("end.json") or abandoned()
             piece = log.read(65536)
             if piece:
                 text = rest + decoder.decode(piece)
@@ -51,6 +52,28 @@ def main(folder: str, socket: str) -> None:
     while attached(socket):
         time.sleep(2.0)
     subprocess.call(["tmux", "-S", socket, "kill-server"])
+
+
+def abandoned() -> bool:
+    """Whether nobody will note the job's end: it is gone, and so is its runner, or the folder itself."""
+    try:
+        with open("job.json", encoding="utf-8") as stream:
+            job = json.load(stream)
+        return not any(lives(job[name]) for name in ("process", "runner"))
+    except FileNotFoundError:
+        return True
+    except (OSError, ValueError, LookupError, TypeError):
+        return False
+
+
+def lives(process: dict[str, int]) -> bool:
+    """Whether the very process that was noted is there, and not another one with its number."""
+    try:
+        with open(f"/proc/{process['pid']}/stat", "rb") as stream:
+            fields = stream.read().rpartition(b")")[2].split()
+    except OSError:
+        return False
+    return fields[0] not in (b"Z", b"X") and int(fields[19]) == process["start"]
 
 
 def shown(text: str) -> str:

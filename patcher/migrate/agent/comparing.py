@@ -66,6 +66,7 @@ def compare(request: Request) -> dict[str, Any]:
     if locked and found.nothing:
         _finish_without_transfer(root, None if _same_files(last, wanted) else wanted)
     number = {path: at for at, path in enumerate(sorted(wanted.files))}
+    brought = last.files if last is not None else {}
     pulled = request.args.get("pulled", {})
     there, _ = hashing.digests(root, [path for path in found.overwritten if path in pulled])
     known = {path for path, digest in there.items() if digest.sha256 == pulled[path]}
@@ -73,6 +74,9 @@ def compare(request: Request) -> dict[str, Any]:
         "comparison": comparison.number,
         "send": [number[path] for path in found.send],
         "modes": [number[path] for path in found.modes],
+        "removed": [
+            path for path in sorted(found.absent) if path in brought and not path.startswith(layout.FOLDER + "/")
+        ],
         "retire": found.retire,
         "overwritten": [
             path for path in found.overwritten if path not in known and not path.startswith(layout.FOLDER + "/")

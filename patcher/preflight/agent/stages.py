@@ -102,6 +102,8 @@ LENGTH = 512
 """What the engine gets: the share of each GPU's memory, and the longest sequence. Set by hand: enough to start with a
 model of 7B on 80 GB, and little enough to start beside others."""
 
+_PLACES = ("data", "model", "usual", "host")
+"""The arguments that the program `places` gets."""
 FEW = 4
 """Up to so many CPUs, imports that share much are better made one after another in one process."""
 
@@ -124,7 +126,7 @@ def _env(facts: Facts) -> list[Program]:
     return [
         *_together(imports, facts),
         Program(["workers"], ["ray", "ray workers"], {"env": given["env"]}),
-        Program(["places"], ["git_ignore.py", "data"], {name: given[name] for name in ("data", "model", "usual")}),
+        Program(["places"], ["git_ignore.py", "data"], {name: given[name] for name in _PLACES}),
         Program(["packages"], ["packages"], {}),
         Program(["linker"], ["triton"], machine),
     ]
@@ -204,12 +206,12 @@ def preflight(request: Request) -> dict[str, Any]:
     """Each verdict is an event when it is there; the answer holds them all.
 
     Arguments: `level`, `python`, `env` (variables of the run script), `data`, `model`, `usual` (paths by constant,
-    where the tree has no git_ignore.py), `gpus` (how many the driver tells of; None: found out here, with `cuda`),
-    `cuda` (the driver's newest), `trust` (in code of the model's own), `budgets` by level in seconds, `setup` and
-    `login` (see `set_up`).
+    where the tree has no git_ignore.py), `host` (its name, None for the user's own machine), `gpus` (how many the
+    driver tells of; None: found out here, with `cuda`), `cuda` (the driver's newest), `trust` (in code of the model's
+    own), `budgets` by level in seconds, `setup` and `login` (see `set_up`).
     """
     set_up(request)
-    given = {name: request.args.get(name) for name in ("data", "model", "cuda", "trust", "env", "usual")}
+    given = {name: request.args.get(name) for name in (*_PLACES, "cuda", "trust", "env")}
     given.update(env=given["env"] or {}, usual=given["usual"] or {}, gpus=request.args.get("gpus"), cpus=_cpus())
     if given["gpus"] is None:
         given.update(gpus=len(gpus_in_use()), cuda=_newest_cuda())

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from patcher.errors import UkyError, UsageError
+from patcher.errors import MachineError, UkyError, UsageError
 from patcher.i18n import Phrase, phrase
 from patcher.watch.probe import inside
 from patcher.worktree.json_text import parse_json
@@ -311,11 +311,14 @@ def _program(target: str, python: Path | None) -> Path:
                 return place
     if found := shutil.which("probing"):
         return Path(found)
+    if ":" in target:
+        raise UsageError(
+            phrase("probing, which asks {target}, is not installed here", target=target),
+            advice=phrase("Name an environment that has it with --python."),
+        )
     raise UsageError(
         phrase("probing is not installed where process {target} runs, nor here", target=target),
-        advice=phrase("Name the job's environment with --python.")
-        if ":" in target
-        else phrase(
+        advice=phrase(
             "Name the job's environment with --python, or take its stack with: uky-patch watch --pid {pid}", pid=target
         ),
     )
@@ -330,8 +333,16 @@ def _folders_of(target: str) -> list[Path]:
         called = Path(os.fsdecode((place / "cmdline").read_bytes().split(b"\0")[0]))
         entries = os.fsdecode((place / "environ").read_bytes()).split("\0")
         folders = [(place / "cwd").readlink() / called.parent] if "/" in str(called) else []
+    except (FileNotFoundError, ProcessLookupError) as error:
+        raise UsageError(
+            phrase("there is no process {pid}", pid=target), advice="The processes of this machine are shown by: ps -ef"
+        ) from error
     except OSError as error:
-        raise UsageError(phrase("process {target} cannot be looked at", target=target), cause=str(error)) from error
+        raise MachineError(
+            phrase("process {target} cannot be looked at", target=target),
+            cause=error.strerror or "",
+            advice="Run the command as that process's user, or as root.",
+        ) from error
     environ = dict(entry.split("=", 1) for entry in entries if "=" in entry)
     prefixes = [environ.get(name, "") for name in ("VIRTUAL_ENV", "CONDA_PREFIX")]
     folders += [Path(prefix) / "bin" for prefix in prefixes if prefix.startswith("/")]

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from patcher.messages import english
 from patcher.preflight.agent.run_programs import Program
 from tests.agent.preflight_programs.standins import Told, told
 
@@ -65,6 +66,13 @@ def test_paths_that_do_not_hold(tmp_path: Path, body: str, said: str) -> None:
     assert found.status("git_ignore.py") == "fail"
     assert found.said("git_ignore.py").startswith(said)
     assert found.status("data") == "warn"
+
+
+@pytest.mark.parametrize("host", [None, "h100"])
+def test_a_git_ignore_is_rendered_anew_for_the_host_that_was_checked(tmp_path: Path, host: str | None) -> None:
+    (tmp_path / "git_ignore.py").write_text("raise FileNotFoundError('not there: DATA_OUTPUT_DIR = /d')\n")
+    fix = english(places(tmp_path, host=host)["git_ignore.py"]["fix"])
+    assert fix.endswith("uky-patch render git_ignore.py --write" + (f" --host {host}" if host else ""))
 
 
 def test_a_git_ignore_that_does_not_compile_leaves_the_data_named(tmp_path: Path) -> None:

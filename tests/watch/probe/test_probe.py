@@ -76,10 +76,14 @@ def test_a_process_without_probing_says_what_it_lacks(start: Start, capsys: pyte
         (("rate", "-3", "--write", "--pid", "1"), "No such option"),
         (("rate", "fast", "--write", "--pid", "1"), "a number above 0"),
         (("checkpoint", "--write", "--pid", "1"), "wants FILE"),
-        (("step", "--pid", "4194304"), "cannot be looked at"),
+        (("step", "--pid", "4194304"), "there is no process 4194304"),
+        (("step", "--target", "127.0.0.1:1"), "probing, which asks 127.0.0.1:1, is not installed here"),
     ],
 )
-def test_what_cannot_be_asked(arguments: tuple[str, ...], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_cannot_be_asked(
+    arguments: tuple[str, ...], told: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
     assert run(["probe", *arguments]) == 2
     assert told in capsys.readouterr().err
 

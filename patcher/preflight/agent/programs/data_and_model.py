@@ -65,7 +65,11 @@ def check_places() -> None:
     """Where the tree's own git_ignore.py says that data and models are, and whether its paths hold."""
     sys.path.insert(0, ARGS["root"])
     paths: dict[str, str] = {}
-    fix = phrase("mend git_ignore.py, or render it anew: uky-patch render git_ignore.py --write")
+    command = "uky-patch render git_ignore.py --write" + (f" --host {ARGS['host']}" if ARGS.get("host") else "")
+    fix = phrase(
+        "mend git_ignore.py, or make what it lacks; to render it anew, with the paths of uky-patch.toml: {command}",
+        command=command,
+    )
     with Check("git_ignore.py", needed=False, fix=fix) as here:
         if os.path.exists(os.path.join(ARGS["root"], "git_ignore.py")):
             paths = path_constants()
@@ -81,13 +85,13 @@ def check_places() -> None:
         if train is None:
             here.warn(
                 phrase("no data named: neither on the command line, nor for the host, nor in git_ignore.py"),
-                phrase("name it with --data FILE"),
+                phrase("name it with --data"),
                 **values,
             )
         elif not os.path.isfile(train):
             here.fail(
                 phrase("{path}: no such file", path=train),
-                phrase("copy the data there, or name it with --data FILE"),
+                phrase("copy the data there, or name it with --data"),
                 **values,
             )
         elif not os.access(train, os.R_OK):
