@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,6 +16,8 @@ from patcher.i18n import Phrase, phrase
 from patcher.packages.releases import versions, wheel
 from patcher.packages.releases.fetch import nearest_versions
 from patcher.patching import change_record
+from patcher.records.model import Record
+from patcher.records.parse import parse
 from patcher.session.pre_images import has_marks, release_of
 from patcher.session.taking_over import taken_over
 from patcher.terminal.progress import progress
@@ -100,8 +102,18 @@ def find_base(session: Session, named: str, *, new: bool = False) -> Base:
 def _of_commit(session: Session, place: Checkout, commit: str, name: Phrase, *, new: bool) -> Base:
     paths = _wanted(changed_files(place, commit), session, new=new)
     before = contents(place, commit, (path for path, one in paths.items() if one.status != "A"))
-    found = _without_records(session, name, {path: before.get(path) for path in paths}, _links(paths))
+    committed = _records_in(session, place, commit)
+    found = _without_records(session, name, {path: before.get(path) for path in paths}, _links(paths), committed)
     return replace(found, rights=_rights(paths))
+
+
+def _records_in(session: Session, place: Checkout, commit: str) -> list[Record]:
+    """The ledger's records as a commit has them: what they made of its files is no edit of a hand."""
+    folders = [folder.relative_to(session.tree.root).as_posix() for folder in session.config.patches]
+    names = session.tree.ledger().records
+    texts = contents(place, commit, (f"{folder}/{name}.toml" for folder in folders for name in names))
+    read = [parse(text.decode("utf-8", "replace"), Path(path)) for path, text in texts.items()]
+    return [record for record in read if isinstance(record, Record)]
 
 
 def _of_range(session: Session, place: Checkout, first: str, last: str, *, new: bool) -> Base:
@@ -174,9 +186,15 @@ def _rights(paths: Mapping[str, Differing]) -> dict[str, str]:
 
 
 def _without_records(
-    session: Session, name: Phrase, before: Mapping[str, bytes | None], links: Collection[str] = (), *, verl: str = ""
+    session: Session,
+    name: Phrase,
+    before: Mapping[str, bytes | None],
+    links: Collection[str] = (),
+    committed: Sequence[Record] = (),
+    *,
+    verl: str = "",
 ) -> Base:
-    """Both sides without what uky-patch has made: that is recorded already."""
+    """Both sides without what uky-patch has made: that is recorded already. `committed`: the base's own records."""
     ledger = session.tree.ledger()
     after: dict[str, bytes | None] = {}
     kept: dict[str, bytes | None] = {}
@@ -198,8 +216,14 @@ def _without_records(
         # The base may be a commit that has the records' edits in it: they are taken out of it as well.
         known = ledger.files.get(path)
         if known is not None and found is not None and content is not None:
-            with suppress(ChangedLinesError):  # A commit that has others is compared as it is.
-                content = _without(session, ledger, path, content)
+            try:
+                content = _without(session, ledger, path, content, committed)
+            except ChangedLinesError:
+                if session.config.style == "comment":
+                    text = "{base} has other lines of its records ({names}): compare it with --from upstream"
+                    unreadable[path] = phrase(text, base=name, names=", ".join(known.records))
+                    continue
+                # Without comments nothing tells whether the records made any of it: it is compared as it is.
         if found != content:
             kept[path], after[path] = content, found
     return Base(name, verl or release_of(session), kept, after, unreadable=unreadable)
@@ -222,13 +246,15 @@ class ChangedLinesError(ValueError):
         self.why = why
 
 
-def _without(session: Session, ledger: Ledger, path: str, content: bytes) -> bytes | None:
+def _without(
+    session: Session, ledger: Ledger, path: str, content: bytes, committed: Sequence[Record] = ()
+) -> bytes | None:
     """A patched file's content without what the records made. Raises ChangedLinesError."""
     known = ledger.files[path]
     sha = digest_of(content)
     if sha in (known.original, known.patched):
         return content if sha == known.original else session.tree.original(known)
-    found = taken_over(session, ledger, {path: content}, replaced=(path,)).get(path)
+    found = taken_over(session, ledger, {path: content}, replaced=(path,), committed=committed).get(path)
     if found is not None:
         return found.base
     if known.original == ABSENT:

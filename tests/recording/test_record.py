@@ -142,7 +142,25 @@ def test_a_file_in_which_a_recorded_line_was_changed_is_left_out_with_the_way_on
     assert call("apply", "--merge", name, as_json=False).code != 3
     assert status(call)[name] == "applied"
     assert "epochs: 5" in settings.read_text()
-    assert call("record", "--dry-run").json["left"] == []
+    # The commit has `epochs: 3`, which the record made as it was there: that is no edit of a hand.
+    again = call("record", "--dry-run").json
+    assert ([one["files"] for one in again["records"]], again["left"]) == ([[FILE]], [])
+
+
+def test_lines_of_a_record_that_is_in_no_commit_are_no_base(edited: Path, call: Call) -> None:
+    """The commit has `epochs: 3` of a record whose text of that time is lost: no record may take `epochs: 5` back."""
+    call("record", "verl/settings.yaml", "--yes")
+    (record,) = (edited / "patches").glob("fork-*.toml")
+    assert call("adopt", "--all").code == 0
+    (edited / ".git/info/exclude").write_text("patches\n")
+    commit(edited, "Without the record")
+    record.write_text(record.read_text().replace("epochs: 3\n", "epochs: 5\n").replace('new = "3"', 'new = "5"'))
+    assert call("apply", record.stem).json["written"] == ["verl/settings.yaml"]
+    edit(edited, "verl/settings.yaml", "seed: 7", "seed: 8")
+    again = call("record", "--dry-run").json
+    assert again["records"] == []
+    (left,) = [one for one in again["left"] if one["file"] == "verl/settings.yaml"]
+    assert "compare it with --from upstream" in left["why"]
 
 
 def test_edits_beside_recorded_lines_are_recorded_by_themselves(adopted: Path, call: Call) -> None:
