@@ -529,6 +529,14 @@ def test_an_import_that_the_fork_itself_has_not_is_said_to_be_that(fork: Path, c
     assert [one["why"] for one in left] == ["it imports verl.names.three, which the fork does not have either"]
 
 
+def test_an_actor_of_ray_may_be_imported_and_started(fork: Path, call: Call) -> None:
+    (fork / "verl/queue.py").write_text("import ray\n\n\n@ray.remote\nclass Queue:\n    size = 1\n")
+    (fork / "verl/main.py").write_text("from verl.queue import Queue\n\n\ndef main():\n    return Queue.remote(3)\n")
+    report = call("record", "--new", "--dry-run").json
+    assert report["left"] == []
+    assert {file for one in report["records"] for file in one["files"]} == {"verl/queue.py", "verl/main.py"}
+
+
 def test_a_link_is_named_and_is_no_copy_of_the_file_that_it_leads_to(edited: Path, call: Call) -> None:
     (edited / "verl/link.py").symlink_to("server.py")
     (edited / "verl/gone.py").symlink_to("nowhere.py")
