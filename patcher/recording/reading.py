@@ -81,4 +81,10 @@ def _why_not_made(path: str, content: bytes) -> Phrase | None:
     read = decode(Source(path, content, "", 0))
     if isinstance(read, Undecodable) or read[1].encoding != "utf-8":
         return phrase("a file of the fork's own that is not in UTF-8: copy it along with the records")
+    if read[1].bom or "\r" in read[0]:
+        text = (
+            "a file of the fork's own with a byte order mark or with other line ends than LF, which a record would change: "
+            "convert it, or copy it along with the records"
+        )
+        return phrase(text)
     return None

@@ -198,6 +198,37 @@ def test_adopted_edits_can_be_reverted_and_made_again(edited: Path, call: Call, 
     assert (edited / FILE).read_text() == text
 
 
+def test_an_edit_in_a_file_with_crlf_is_adopted_and_reverted_byte_for_byte(fork: Path, call: Call) -> None:
+    path = fork / FILE
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    commit(fork, "CRLF")
+    before = path.read_bytes()
+    path.write_bytes(before.replace(b'get_uri("h", 1)', b'get_uri("h", 2)').replace(b"verl import x", b"verl import y"))
+    assert call("record", "--yes").code == 0
+    (edited,) = [one for one in call("record", "--dry-run").json["known"] if "launch" in one]
+    assert call("adopt", edited).json["refused"] == []
+    assert path.read_bytes().count(b"\n") == path.read_bytes().count(b"\r\n")
+    call("revert", edited)
+    assert path.read_bytes() == before.replace(b"verl import x", b"verl import y")
+
+
+@pytest.mark.parametrize("content", [b"x = 1\r\n", b"\xef\xbb\xbfx = 1\n"])
+def test_a_new_file_that_its_record_would_change_is_named(fork: Path, call: Call, content: bytes) -> None:
+    (fork / "verl/new.py").write_bytes(content)
+    report = call("record", "--new", "--dry-run").json
+    assert report["records"] == []
+    assert "with a byte order mark or with other line ends than LF" in report["left"][0]["why"]
+
+
+def test_a_new_file_of_any_name_is_adopted(fork: Path, call: Call) -> None:
+    (fork / "verl/NOTES.md").write_text("# Notes\n")
+    assert call("record", "--new", "--yes").code == 0
+    assert call("adopt", "--all").json["refused"] == []
+    assert set(status(call).values()) == {"applied"}
+    call("revert")
+    assert not (fork / "verl/NOTES.md").exists()
+
+
 def test_edits_that_no_record_has_stay_when_others_are_adopted(edited: Path, call: Call) -> None:
     call("record", "--yes")
     edit(edited, FILE, "        parser = Parser()", "        parser = Parser(strict=True)")
