@@ -560,6 +560,17 @@ def test_an_import_that_the_fork_itself_has_not_is_said_to_be_that(fork: Path, c
     assert [one["why"] for one in left] == ["it imports verl.names.three, which the fork does not have either"]
 
 
+def test_a_file_that_is_no_python_is_named_and_not_recorded_in_part(fork: Path, call: Call) -> None:
+    edit(fork, FILE, "from verl import x", "from verl import x, y")
+    edit(fork, FILE, "        return parser", "          size = 1\n        return parser")
+    report = call("record", "--dry-run").json
+    assert report["records"] == []
+    (left,) = report["left"]
+    line = 1 + (fork / FILE).read_text().splitlines().index("          size = 1")
+    assert (left["file"], left["line"]) == (FILE, line)
+    assert left["why"].startswith("it is no Python: ")
+
+
 def test_an_actor_of_ray_may_be_imported_and_started(fork: Path, call: Call) -> None:
     (fork / "verl/queue.py").write_text("import ray\n\n\n@ray.remote\nclass Queue:\n    size = 1\n")
     (fork / "verl/main.py").write_text("from verl.queue import Queue\n\n\ndef main():\n    return Queue.remote(3)\n")
