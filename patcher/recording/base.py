@@ -238,6 +238,14 @@ def content_without_records(session: Session, ledger: Ledger, path: str) -> byte
     return found if found is None or path not in ledger.files else _without(session, ledger, path, found)
 
 
+def without_records(session: Session, path: str, content: bytes) -> bytes | None:
+    """What a commit has of a file, without what the ledger's records made; None where the two cannot be told apart."""
+    ledger = session.tree.ledger()
+    with suppress(ChangedLinesError):
+        return _without(session, ledger, path, content) if path in ledger.files else None
+    return None
+
+
 class ChangedLinesError(ValueError):
     """In a patched file lines that records made were changed, so that what a hand did there cannot be told apart."""
 

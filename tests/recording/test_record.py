@@ -222,6 +222,7 @@ def test_a_new_file_that_its_record_would_change_is_named(fork: Path, call: Call
 
 def test_a_new_file_of_any_name_is_adopted(fork: Path, call: Call) -> None:
     (fork / "verl/NOTES.md").write_text("# Notes\n")
+    assert "--- /dev/null\n+++ b/verl/NOTES.md\n" in call("record", "--new", "--diff", as_json=False).out
     assert call("record", "--new", "--yes").code == 0
     assert call("adopt", "--all").json["refused"] == []
     assert set(status(call).values()) == {"applied"}
