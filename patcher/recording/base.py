@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 UPSTREAM = "upstream"
 LINK = phrase("it is a link, or was one: copy it along with the records")
 """Why a link is in no record: a record of what it leads to would be about that file once more."""
+_ADD_REMOTE = phrase(
+    "verl's own history is not in this checkout, so that this release is a guess, and what verl has changed since "
+    "counts as the fork's; better: git remote add upstream https://github.com/volcengine/verl && git fetch upstream"
+)
 _CANDIDATES = 4
 """Releases of verl that are compared with a tree whose base nothing tells."""
 
@@ -66,6 +70,10 @@ class Base:
     """Why files cannot be read: a symlink that leads out of the tree, a folder in the place of a file."""
     rights: Mapping[str, str] = field(default_factory=dict)
     """Files that may be executed as they are and not as they were, `+x`, or the other way round, `-x`."""
+    of_release: bool = False
+    """Whether it is a release. It does not pack all of verl's files: one that it lacks need not be the fork's own."""
+    advice: Phrase | None = None
+    """How to come by a better base, where this one is a guess."""
 
 
 def find_base(session: Session, named: str, *, new: bool = False) -> Base:
@@ -84,7 +92,8 @@ def find_base(session: Session, named: str, *, new: bool = False) -> Base:
     if named == UPSTREAM:
         found = upstream_commit(place) if place is not None else None
         if place is None or found is None:
-            return _of_release(session, closest_release(session), new=new)
+            release = _of_release(session, closest_release(session), new=new)
+            return release if place is None else replace(release, advice=_ADD_REMOTE)
         name = phrase("{name} ({commit})", name=found[1], commit=found[0][:9])
         return _of_commit(session, place, found[0], name, new=new)
     if place is None:
@@ -148,7 +157,8 @@ def _of_release(session: Session, version: str, *, new: bool) -> Base:
             if _content(root, path) == there:
                 continue
         before[path] = there
-    return _without_records(session, phrase("verl {version}", version=version), before, verl=version)
+    found = _without_records(session, phrase("verl {version}", version=version), before, verl=version)
+    return replace(found, of_release=True)
 
 
 def closest_release(session: Session) -> str:

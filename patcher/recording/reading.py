@@ -16,6 +16,11 @@ from patcher.worktree import python
 
 OWN = phrase("a file of the fork's own; a record of it is made by: uky-patch record --new")
 """Why a file that the fork has added is left where new files are not asked for."""
+NOT_PACKED = phrase(
+    "not in that release: a file of the fork's own, or one that verl does not pack; "
+    "a record of it is made by: uky-patch record --new"
+)
+"""The same, where the base is a release: that of verl 0.6.1 lacks verl/tools/utils/mcp_clients/utils.py."""
 _LARGEST = 1_000_000
 """Bytes of a new file that becomes a record. Set by hand: source files of verl have up to 100 kB, and a record, which
 may hold more than one file, is read up to 1 MiB."""
@@ -60,7 +65,7 @@ def _texts(path: str, base: Base, word: str, new: Callable[[str], bool]) -> Left
     if content is None:
         return Left(path, 0, phrase("the fork has taken this file away"))
     if old is None:
-        why = _why_not_made(path, content) if new(path) else OWN
+        why = _why_not_made(path, content) if new(path) else NOT_PACKED if base.of_release else OWN
         if why is not None:
             return Left(path, 0, why)
     read = [decode(Source(path, one, "", 0)) for one in (old or b"", content)]

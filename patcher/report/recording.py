@@ -45,6 +45,8 @@ def record_report(found: Proposal, session: Session, saved: Saved | None, *, dif
         files=len(found.files.before),
     )
     yield Lines(count)
+    if found.base.advice is not None:
+        yield Lines(found.base.advice)
     if found.known:
         names = ", ".join(record.id for record in found.known)
         text = phrase(

@@ -20,6 +20,7 @@ import pytest
 import tomllib
 
 from patcher.cli.app import run
+from patcher.recording import base
 from patcher.worktree import files
 from tests.cli.conftest import SERVER, Answer, write_tree
 
@@ -372,6 +373,19 @@ def test_without_git_a_release_is_asked_for(edited: Path, call: Call) -> None:
     answer = call("record")
     assert answer.code == 2
     assert "--from verl==VERSION" in answer.json["error"]["advice"]
+
+
+def test_a_release_that_is_a_guess_is_said_to_be_one_and_need_not_have_all_of_verl(
+    edited: Path, call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    released = write_tree(tmp_path / "released", "server")
+    monkeypatch.setattr(base, "versions", lambda _name: ["99.1"])
+    monkeypatch.setattr(base, "wheel", lambda *_, **__: released)
+    (left,) = call("record", "--from", "upstream", "--dry-run").json["left"]
+    assert (left["file"], left["why"].partition(":")[0]) == ("verl/settings.yaml", "not in that release")
+    advice = "git remote add upstream https://github.com/volcengine/verl"
+    assert advice in call("record", "--from", "upstream", "--dry-run", as_json=False).out.replace("\n", " ")
+    assert advice not in call("record", "--from", "verl==99.1", "--dry-run", as_json=False).out.replace("\n", " ")
 
 
 def test_a_missing_git_is_no_missing_commit(edited: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
