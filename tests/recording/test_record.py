@@ -336,6 +336,26 @@ def test_blank_lines_around_a_new_function_are_no_edit(fork: Path, call: Call) -
     assert git(fork, "status", "--porcelain", "--", "verl") == ""
 
 
+@pytest.mark.parametrize("old", ["class Server:", "    def launch(self, args):"])
+@pytest.mark.parametrize("where", ["before", "after"])
+def test_a_new_function_keeps_its_blank_lines_when_it_is_adopted(fork: Path, call: Call, old: str, where: str) -> None:
+    top = not old.startswith(" ")
+    gap, indent = ("\n\n", "") if top else ("\n", "    ")
+    new = f"{indent}def own():\n{indent}    return 1\n"
+    if where == "before":
+        edit(fork, FILE, f"{old}\n", f"{new}{gap}{old}\n")
+    else:
+        (fork / FILE).write_text((fork / FILE).read_text() + gap + new)
+    wanted = (fork / FILE).read_text()
+    assert call("record", "--yes").code == 0
+    assert call("adopt", "--all").json["refused"] == []
+    text = (fork / FILE).read_text()
+    assert "# Uky[" in text
+    assert re.sub(r"  # Uky\[.*\]", "", text) == wanted
+    call("revert")
+    assert git(fork, "status", "--porcelain", "--", "verl") == ""
+
+
 def test_the_records_themselves_are_no_edits(edited: Path, call: Call) -> None:
     call("record", "--yes")
     assert call("record", "--dry-run").json["left"] == []
