@@ -19,7 +19,7 @@ from patcher.patching import change_record
 from patcher.records.model import Record
 from patcher.records.parse import parse
 from patcher.session.pre_images import has_marks, release_of
-from patcher.session.taking_over import taken_over
+from patcher.session.taking_over import taken_over, without_reverted
 from patcher.terminal.progress import progress
 from patcher.worktree import files, verl_tree
 from patcher.worktree.hashing import ABSENT, digest_of
@@ -117,9 +117,9 @@ def _of_commit(session: Session, place: Checkout, commit: str, name: Phrase, *, 
 
 
 def _records_in(session: Session, place: Checkout, commit: str) -> list[Record]:
-    """The ledger's records as a commit has them: what they made of its files is no edit of a hand."""
+    """The fork's own records as a commit has them: what they made of its files is no edit of a hand."""
     folders = [folder.relative_to(session.tree.root).as_posix() for folder in session.config.patches]
-    names = session.tree.ledger().records
+    names = {*session.tree.ledger().records, *(record.id for record in session.records)}
     texts = contents(place, commit, (f"{folder}/{name}.toml" for folder in folders for name in names))
     read = [parse(text.decode("utf-8", "replace"), Path(path)) for path, text in texts.items()]
     return [record for record in read if isinstance(record, Record)]
@@ -234,6 +234,8 @@ def _without_records(
                     unreadable[path] = phrase(text, base=name, names=", ".join(known.records))
                     continue
                 # Without comments nothing tells whether the records made any of it: it is compared as it is.
+        elif found is not None and content is not None:
+            content = without_reverted(session, committed, path, content, found)
         if found != content:
             kept[path], after[path] = content, found
     return Base(name, verl or release_of(session), kept, after, unreadable=unreadable)

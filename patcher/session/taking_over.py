@@ -80,6 +80,23 @@ def taken_over(
     return found
 
 
+def without_reverted(session: Session, committed: Sequence[Record], path: str, base: bytes, there: bytes) -> bytes:
+    """What a commit has of a file, without what records made in it and a revert has taken out of the file that is
+    `there`; as it is where markers and old lines do not tell. `committed`: records as that commit has them."""
+    read, now = decode(Source(path, base, "", 0)), decode(Source(path, there, "", 0))
+    if isinstance(read, Undecodable) or isinstance(now, Undecodable):
+        return base
+    word = session.config.marker
+    named, kept = ({marker.record for marker in markers(text, word)} for text in (read[0], now[0]))
+    records = in_order({record.id: record for record in (*session.records, *committed)}.values())
+    made_by = tuple(record for record in records if record.id in named - kept)
+    verl = belongs(session.environment.version("verl") or "")
+    way = _Way(made_by, predecessors(records), {record.id: verl for record in made_by})
+    left = _old_lines(read[0], {record.id for record in made_by}, word)
+    made = _made(session, way, path, left) if made_by else None
+    return encode(left, read[1], path) if made is not None and _says_the_same(made, read[0], path, word) else base
+
+
 def _taken_over(
     session: Session, ledger: Ledger, path: str, content: bytes, committed: Sequence[Record], *, replaced: bool
 ) -> TakenOver | None:

@@ -148,6 +148,13 @@ def test_a_file_in_which_a_recorded_line_was_changed_is_left_out_with_the_way_on
     assert ([one["files"] for one in again["records"]], again["left"]) == ([[FILE]], [])
 
 
+def test_what_a_revert_has_taken_out_is_no_edit_of_a_hand(adopted: Path, call: Call) -> None:
+    call("revert", *(one for one, outcome in status(call).items() if outcome == "applied"))
+    edit(adopted, FILE, "from verl import x", "from verl import x, y")
+    report = call("record", "--dry-run").json
+    assert (report["changes"], report["left"]) == (1, [])
+
+
 def test_lines_of_a_record_that_is_in_no_commit_are_no_base(edited: Path, call: Call) -> None:
     """The commit has `epochs: 3` of a record whose text of that time is lost: no record may take `epochs: 5` back."""
     call("record", "verl/settings.yaml", "--yes")
