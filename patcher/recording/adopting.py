@@ -21,6 +21,7 @@ from patcher.recording.base import UPSTREAM, Base, find_base
 from patcher.recording.known import with_all
 from patcher.records.model import Record
 from patcher.records.unfinished import unfinished
+from patcher.rewrite.edits import CreateFile
 from patcher.rewrite.marker import split_whole, without_markers
 from patcher.rewrite.merging import three_way
 from patcher.rewrite.texts import same, with_blank_lines_of
@@ -53,9 +54,8 @@ def adopt(session: Session, ids: Collection[str], named: str | None, *, dry_run:
     """
     session.require_environment()
     wanted = _wanted(session, ids)
-    files = {file for record in wanted for file in record.files}
-    base = _base(session, named, files)
-    before, after, codecs = _texts(session, base, files)
+    base = _base(session, named, wanted)
+    before, after, codecs = _texts(session, base, {file for record in wanted for file in record.files})
     order = [record for record in session.records if record in wanted]
     taken, refused = _separable(order, before, after, base)
     if not taken:  # A request without ids would be one for all records.
@@ -95,15 +95,20 @@ def _wanted(session: Session, ids: Collection[str]) -> list[Record]:
     ]
 
 
-def _base(session: Session, named: str | None, files: Collection[str]) -> Base:
+def _base(session: Session, named: str | None, records: Collection[Record]) -> Base:
     """What the files were before the edits: of HEAD, if they are in no commit yet, else of the verl they are from."""
-    if named is not None or not files:
-        return find_base(session, named or "HEAD") if files else Base(phrase(""), "", {}, {})
+    if not records:
+        return Base(phrase(""), "", {}, {})
+    files = {file for record in records for file in record.files}
+    # A record may have made a file of any name, such as README.md.
+    new = any(isinstance(edit, CreateFile) for record in records for edit in record.edits)
+    if named is not None:
+        return find_base(session, named, new=new)
     if checkout(session.tree.root) is not None:
-        base = find_base(session, "HEAD")
-        if set(files) <= base.after.keys() | base.unreadable.keys():
+        base = find_base(session, "HEAD", new=new)
+        if files <= base.after.keys() | base.unreadable.keys():
             return base
-    return find_base(session, UPSTREAM)
+    return find_base(session, UPSTREAM, new=new)
 
 
 def _texts(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,8 +16,10 @@ from patcher.i18n import Phrase, phrase
 from patcher.packages.releases import versions, wheel
 from patcher.packages.releases.fetch import nearest_versions
 from patcher.patching import change_record
+from patcher.records.model import Record
+from patcher.records.parse import parse
 from patcher.session.pre_images import has_marks, release_of
-from patcher.session.taking_over import taken_over
+from patcher.session.taking_over import taken_over, without_reverted
 from patcher.terminal.progress import progress
 from patcher.worktree import files, verl_tree
 from patcher.worktree.hashing import ABSENT, digest_of
@@ -29,6 +31,10 @@ if TYPE_CHECKING:
 UPSTREAM = "upstream"
 LINK = phrase("it is a link, or was one: copy it along with the records")
 """Why a link is in no record: a record of what it leads to would be about that file once more."""
+_ADD_REMOTE = phrase(
+    "verl's own history is not in this checkout, so that this release is a guess, and what verl has changed since "
+    "counts as the fork's; better: git remote add upstream https://github.com/volcengine/verl && git fetch upstream"
+)
 _CANDIDATES = 4
 """Releases of verl that are compared with a tree whose base nothing tells."""
 
@@ -64,6 +70,10 @@ class Base:
     """Why files cannot be read: a symlink that leads out of the tree, a folder in the place of a file."""
     rights: Mapping[str, str] = field(default_factory=dict)
     """Files that may be executed as they are and not as they were, `+x`, or the other way round, `-x`."""
+    of_release: bool = False
+    """Whether it is a release. It does not pack all of verl's files: one that it lacks need not be the fork's own."""
+    advice: Phrase | None = None
+    """How to come by a better base, where this one is a guess."""
 
 
 def find_base(session: Session, named: str, *, new: bool = False) -> Base:
@@ -82,7 +92,8 @@ def find_base(session: Session, named: str, *, new: bool = False) -> Base:
     if named == UPSTREAM:
         found = upstream_commit(place) if place is not None else None
         if place is None or found is None:
-            return _of_release(session, closest_release(session), new=new)
+            release = _of_release(session, closest_release(session), new=new)
+            return release if place is None else replace(release, advice=_ADD_REMOTE)
         name = phrase("{name} ({commit})", name=found[1], commit=found[0][:9])
         return _of_commit(session, place, found[0], name, new=new)
     if place is None:
@@ -100,8 +111,18 @@ def find_base(session: Session, named: str, *, new: bool = False) -> Base:
 def _of_commit(session: Session, place: Checkout, commit: str, name: Phrase, *, new: bool) -> Base:
     paths = _wanted(changed_files(place, commit), session, new=new)
     before = contents(place, commit, (path for path, one in paths.items() if one.status != "A"))
-    found = _without_records(session, name, {path: before.get(path) for path in paths}, _links(paths))
+    committed = _records_in(session, place, commit)
+    found = _without_records(session, name, {path: before.get(path) for path in paths}, _links(paths), committed)
     return replace(found, rights=_rights(paths))
+
+
+def _records_in(session: Session, place: Checkout, commit: str) -> list[Record]:
+    """The fork's own records as a commit has them: what they made of its files is no edit of a hand."""
+    folders = [folder.relative_to(session.tree.root).as_posix() for folder in session.config.patches]
+    names = {*session.tree.ledger().records, *(record.id for record in session.records)}
+    texts = contents(place, commit, (f"{folder}/{name}.toml" for folder in folders for name in names))
+    read = [parse(text.decode("utf-8", "replace"), Path(path)) for path, text in texts.items()]
+    return [record for record in read if isinstance(record, Record)]
 
 
 def _of_range(session: Session, place: Checkout, first: str, last: str, *, new: bool) -> Base:
@@ -136,7 +157,8 @@ def _of_release(session: Session, version: str, *, new: bool) -> Base:
             if _content(root, path) == there:
                 continue
         before[path] = there
-    return _without_records(session, phrase("verl {version}", version=version), before, verl=version)
+    found = _without_records(session, phrase("verl {version}", version=version), before, verl=version)
+    return replace(found, of_release=True)
 
 
 def closest_release(session: Session) -> str:
@@ -174,9 +196,15 @@ def _rights(paths: Mapping[str, Differing]) -> dict[str, str]:
 
 
 def _without_records(
-    session: Session, name: Phrase, before: Mapping[str, bytes | None], links: Collection[str] = (), *, verl: str = ""
+    session: Session,
+    name: Phrase,
+    before: Mapping[str, bytes | None],
+    links: Collection[str] = (),
+    committed: Sequence[Record] = (),
+    *,
+    verl: str = "",
 ) -> Base:
-    """Both sides without what uky-patch has made: that is recorded already."""
+    """Both sides without what uky-patch has made: that is recorded already. `committed`: the base's own records."""
     ledger = session.tree.ledger()
     after: dict[str, bytes | None] = {}
     kept: dict[str, bytes | None] = {}
@@ -198,8 +226,16 @@ def _without_records(
         # The base may be a commit that has the records' edits in it: they are taken out of it as well.
         known = ledger.files.get(path)
         if known is not None and found is not None and content is not None:
-            with suppress(ChangedLinesError):  # A commit that has others is compared as it is.
-                content = _without(session, ledger, path, content)
+            try:
+                content = _without(session, ledger, path, content, committed)
+            except ChangedLinesError:
+                if session.config.style == "comment":
+                    text = "{base} has other lines of its records ({names}): compare it with --from upstream"
+                    unreadable[path] = phrase(text, base=name, names=", ".join(known.records))
+                    continue
+                # Without comments nothing tells whether the records made any of it: it is compared as it is.
+        elif found is not None and content is not None:
+            content = without_reverted(session, committed, path, content, found)
         if found != content:
             kept[path], after[path] = content, found
     return Base(name, verl or release_of(session), kept, after, unreadable=unreadable)
@@ -214,6 +250,14 @@ def content_without_records(session: Session, ledger: Ledger, path: str) -> byte
     return found if found is None or path not in ledger.files else _without(session, ledger, path, found)
 
 
+def without_records(session: Session, path: str, content: bytes) -> bytes | None:
+    """What a commit has of a file, without what the ledger's records made; None where the two cannot be told apart."""
+    ledger = session.tree.ledger()
+    with suppress(ChangedLinesError):
+        return _without(session, ledger, path, content) if path in ledger.files else None
+    return None
+
+
 class ChangedLinesError(ValueError):
     """In a patched file lines that records made were changed, so that what a hand did there cannot be told apart."""
 
@@ -222,13 +266,15 @@ class ChangedLinesError(ValueError):
         self.why = why
 
 
-def _without(session: Session, ledger: Ledger, path: str, content: bytes) -> bytes | None:
+def _without(
+    session: Session, ledger: Ledger, path: str, content: bytes, committed: Sequence[Record] = ()
+) -> bytes | None:
     """A patched file's content without what the records made. Raises ChangedLinesError."""
     known = ledger.files[path]
     sha = digest_of(content)
     if sha in (known.original, known.patched):
         return content if sha == known.original else session.tree.original(known)
-    found = taken_over(session, ledger, {path: content}, replaced=(path,)).get(path)
+    found = taken_over(session, ledger, {path: content}, replaced=(path,), committed=committed).get(path)
     if found is not None:
         return found.base
     if known.original == ABSENT:

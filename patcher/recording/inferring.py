@@ -257,7 +257,8 @@ def _inserted(file: str, base: Source, fork: Source, change: Change) -> Iterator
     for where, node in sorted(anchors, key=lambda one: isinstance(one[1], cst.BaseCompoundStatement)):
         for anchor in _anchors(base, node):
             if len(anchor) <= _LONGEST_ANCHOR:
-                yield (Insert(**place, where=where, anchor=anchor),)  # type: ignore[arg-type]
+                code = "\n" * _blank_lines(change, where, node) + place["code"]
+                yield (Insert(**{**place, "code": code}, where=where, anchor=anchor),)  # type: ignore[arg-type]
     if change.within is not None and whole:
         if index <= 1:
             yield (Insert(**place, where="start"),)
@@ -269,6 +270,16 @@ def _inserted(file: str, base: Source, fork: Source, change: Change) -> Iterator
             anchor = code_of(base, block.body[first:last], bare=True)
             if len(anchor) <= 2 * _LONGEST_ANCHOR:
                 yield (Insert(**place, where=where, anchor=anchor),)  # type: ignore[arg-type]
+
+
+def _blank_lines(change: Change, where: str, anchor: CSTNode) -> int:
+    """How many stand between new statements and the anchor, where one of the two is a definition."""
+    items, body = change.new.items, change.new.block.body
+    beside, below = (items[0], items[0]) if where == "after" else (items[-1], next(iter(body[change.new.last :]), None))
+    if below is None or not any(isinstance(one, (cst.FunctionDef, cst.ClassDef)) for one in (beside, anchor)):
+        return 0
+    lines = getattr(below, "leading_lines", ())
+    return next((count for count, line in enumerate(lines) if line.comment), len(lines))
 
 
 def _anchors(base: Source, node: CSTNode) -> Iterator[str]:

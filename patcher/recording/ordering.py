@@ -201,6 +201,8 @@ def _why_left(failed: Recorded, done: Replayed, files: Files) -> Phrase:
         if isinstance(result.outcome, AbsentName):
             name = result.outcome.name
             if not in_fork(name, files):
+                if not result.outcome.imported:
+                    return phrase("it uses {names}, which the fork does not have either", names=name)
                 return phrase("it imports {names}, which the fork does not have either", names=name)
             if not any(brings(piece, name, files) for piece in failed.pieces):
                 return phrase("it needs {names}, which come with a change that is left", names=name)

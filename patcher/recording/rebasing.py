@@ -11,6 +11,7 @@ The working copy is not touched.
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,9 +30,10 @@ from patcher.plan.inputs import PlanInputs, Request, belongs
 from patcher.plan.outcome import FAILED, FileState, RecordOutcome
 from patcher.plan.planning import plan_apply
 from patcher.plan.replay import Workspace, predecessors
+from patcher.recording.base import without_records
 from patcher.recording.known import texts_with
 from patcher.recording.proof import edits_of_file
-from patcher.recording.verls import Verl, find_verl, upstream_verl
+from patcher.recording.verls import Verl, find_verl, texts_of, upstream_verl
 from patcher.records.load import in_order
 from patcher.records.model import Record
 from patcher.records.writing import written
@@ -44,6 +46,8 @@ from patcher.worktree import verl_tree
 if TYPE_CHECKING:
     from patcher.session.session import Session
 
+_VERSION = re.compile(r"(?:verl==|v)?(\d+(?:\.\w+)+)")
+"""A version as it is asked for. The tag v0.7.0 states 0.7.0.dev in its version file."""
 Fate = Literal["applies", "moved", "not-needed", "resolved", "drifted"]
 
 
@@ -165,14 +169,18 @@ def rebase(session: Session, named: str, base_named: str, branch_name: str, *, d
     records = _own_records(session)
     target = find_verl(place, named)
     base = find_verl(place, base_named) if base_named else upstream_verl(session, place)
-    name = branch_name or f"uky-patch/verl-{target.version or named}"
+    asked = _VERSION.fullmatch(named)
+    name = branch_name or f"uky-patch/verl-{asked[1] if asked else target.version or named}"
     require_new(place, name)
     if not dry_run:
         _require_committed(session, place, records)
     files = sorted({file for record in records for file in record.files})
-    done = rebase_records(session, records, base.texts(files), target.texts(files), target.version)
     made = {edit.file for record in records for edit in record.edits if isinstance(edit, CreateFile)}
     own = {path: content for path, content in _own_files(place, base).items() if path not in made}
+    # A record may edit a file of the fork's own, which then goes along without that edit.
+    own |= {path: without_records(session, path, own[path]) or own[path] for path in files if path in own}
+    mine = texts_of({path: own[path] for path in files if path in own})
+    done = rebase_records(session, records, base.texts(files) | mine, target.texts(files) | mine, target.version)
     found = Rebase(base, target, name, tuple(done), tuple(own))
     if dry_run:
         return found

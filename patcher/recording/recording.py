@@ -22,7 +22,7 @@ from patcher.recording.needs import in_an_order, of_base
 from patcher.recording.ordering import proven
 from patcher.recording.proof import FileEdits, made_file, with_hunks
 from patcher.recording.proposal import Files, Group, Left, Proposal, Recorded, line_of
-from patcher.recording.reading import OWN, read_texts
+from patcher.recording.reading import NOT_PACKED, OWN, read_texts
 from patcher.records.model import Record, Text, When
 from patcher.records.parse import parse
 from patcher.records.writing import written
@@ -205,7 +205,7 @@ def _with_users(left: Iterable[Left], records: Iterable[Recorded], files: Files)
                     users.setdefault(file, {})[one.record.id] = None
 
     def with_its_users(one: Left) -> Left:
-        if one.why is not OWN or one.file not in users:
+        if (one.why is not OWN and one.why is not NOT_PACKED) or one.file not in users:
             return one
         text = (
             "a file of the fork's own, from which these records import: {records}; "

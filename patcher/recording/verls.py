@@ -41,8 +41,7 @@ class Verl:
 
     def texts(self, paths: Iterable[str]) -> dict[str, str]:
         """The files that it has and that are text."""
-        found = {path: decode(Source(path, content, "", 0)) for path, content in self.contents(paths).items()}
-        return {path: read[0] for path, read in found.items() if not isinstance(read, Undecodable)}
+        return texts_of(self.contents(paths))
 
     def everything(self) -> list[str]:
         """All of its files; of a release, those of the package."""
@@ -58,6 +57,12 @@ class Verl:
     def _committed(self, checkout: Checkout, *only: str) -> list[str]:
         listing = checkout.git.run("ls-tree", "-r", "-z", "--full-tree", "--name-only", self.commit, *only)
         return [path.removeprefix(checkout.prefix) for path in names(listing)]
+
+
+def texts_of(contents: Mapping[str, bytes]) -> dict[str, str]:
+    """The contents that are text."""
+    found = {path: decode(Source(path, content, "", 0)) for path, content in contents.items()}
+    return {path: read[0] for path, read in found.items() if not isinstance(read, Undecodable)}
 
 
 def find_verl(checkout: Checkout, named: str) -> Verl:

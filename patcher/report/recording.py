@@ -45,6 +45,8 @@ def record_report(found: Proposal, session: Session, saved: Saved | None, *, dif
         files=len(found.files.before),
     )
     yield Lines(count)
+    if found.base.advice is not None:
+        yield Lines(found.base.advice)
     if found.known:
         names = ", ".join(record.id for record in found.known)
         text = phrase(
@@ -99,7 +101,8 @@ def _diff(one: Recorded, found: Proposal) -> Iterator[Part]:
     for file in one.record.files:
         before = found.files.before[file]
         hunks = [piece.made.hunk for piece in one.pieces if piece.file == file]
-        yield Diff(unified(file, before, with_hunks(before, found.files.after[file], hunks)))
+        after = with_hunks(before, found.files.after[file], hunks)
+        yield Diff(unified(file, before if file in found.files.base else None, after))
 
 
 def _row(one: Recorded, found: Proposal, word: str, tongue: Language) -> Row:

@@ -45,7 +45,8 @@ def spliced(block: CSTNode, splice: Splice) -> list[CSTNode]:
         return [*old, *new]  # `a` or `a; b`, and something behind: lines of its own.
     if splice.first == splice.last and not before:
         head, kept = attached(old[0])  # Before `# why` and `a`: the comment stays with `a`.
-        return [_led(new[0], [*head, *_lead(new[0])]), *new[1:], _led(old[0], kept)]
+        between, lead = _blank_and_rest(_lead(new[0]))
+        return [_led(new[0], [*head, *lead]), *new[1:], _led(old[0], [*between, *kept])]
     if not before and not behind:
         return _instead(old, new) if new else []
     # The `b` of `a; b; c` is to go, or to become something else.
@@ -76,6 +77,11 @@ def _ended(line: CSTNode, tail: cst.TrailingWhitespace) -> CSTNode:
 
 def _lead(line: CSTNode) -> Sequence[cst.EmptyLine]:
     return line.leading_lines  # type: ignore[attr-defined,no-any-return]
+
+
+def _blank_and_rest(lines: Sequence[cst.EmptyLine]) -> tuple[Sequence[cst.EmptyLine], Sequence[cst.EmptyLine]]:
+    count = next((index for index, line in enumerate(lines) if line.comment), len(lines))
+    return lines[:count], lines[count:]
 
 
 def _led(line: CSTNode, lines: Sequence[cst.EmptyLine]) -> CSTNode:

@@ -154,7 +154,15 @@ def _near(source: Source, one: Match, effect: Match) -> bool:
 def _beside(source: Source, one: Match, edit: Insert, template: Pattern) -> list[Step]:
     behind = edit.where == "after"
     block, index = place(source, _whole(source, one.nodes[-1] if behind else one.nodes[0]))
-    return [Splice(block, index + behind, index + behind, tuple(Filler(source, one.bindings).lines(template)), behind)]
+    lines = _spaced(Filler(source, one.bindings).lines(template), edit.code)
+    return [Splice(block, index + behind, index + behind, lines, behind)]
+
+
+def _spaced(lines: Sequence[CSTNode], code: str) -> tuple[CSTNode, ...]:
+    """The lines with the blank lines at the top of `code`, which stand between them and the statement beside them."""
+    blank = [cst.EmptyLine(indent=False)] * (len(code) - len(code.lstrip("\n")))
+    first, *others = lines
+    return first.with_changes(leading_lines=[*blank, *first.leading_lines]), *others  # type: ignore[attr-defined]
 
 
 def _whole(source: Source, node: CSTNode) -> CSTNode:

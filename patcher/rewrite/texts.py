@@ -10,7 +10,7 @@ import tokenize
 from collections.abc import Iterable
 from difflib import SequenceMatcher
 
-from patcher.rewrite.marker import marker_pattern, markers, split
+from patcher.rewrite.marker import marker_pattern, markers, split, split_whole
 from patcher.worktree import python
 
 
@@ -64,27 +64,26 @@ def tree_of(text: str) -> ast.Module:
 def with_blank_lines_of(text: str, other: str) -> str:
     """The text with the other's blank lines between lines that follow one another in both."""
     mine, theirs = _spaced(text), _spaced(other)
-    lines, others = [line for line, _ in mine], [line for line, _ in theirs]
+    lines, others = ([line.rstrip("\r\n") for line, _ in side] for side in (mine, theirs))
     above = [gap for _, gap in mine]
     for i, j, count in SequenceMatcher(None, lines, others, autojunk=False).get_matching_blocks():
         for step in range(count):
             # The gap above a line belongs to it and to the line before, so both must be the same on both sides.
             if step > 0 or (i == 0 and j == 0):
                 above[i + step] = theirs[j + step][1]
-    made = [part for line, gap in zip(lines, above, strict=True) for part in (*[""] * gap, line)]
-    return "\n".join(made) + "\n" if made else text
+    return "".join(gap + line for (line, _), gap in zip(mine, above, strict=True)) or text
 
 
-def _spaced(text: str) -> list[tuple[str, int]]:
-    """The lines that are not blank, each with the number of blank lines above it."""
-    found: list[tuple[str, int]] = []
-    gap = 0
-    for line in split(text):
+def _spaced(text: str) -> list[tuple[str, str]]:
+    """The lines that are not blank, with their ends, each with the blank lines above it."""
+    found: list[tuple[str, str]] = []
+    gap = ""
+    for line in split_whole(text):
         if line.strip():
             found.append((line, gap))
-            gap = 0
+            gap = ""
         else:
-            gap += 1
+            gap += line
     return found
 
 

@@ -14,7 +14,7 @@ texts: so no line that a record made counts as unchanged where a hand has change
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING
@@ -60,29 +60,53 @@ class _Way:
 
 
 def taken_over(
-    session: Session, ledger: Ledger, contents: Mapping[str, bytes], *, replaced: Collection[str] = ()
+    session: Session,
+    ledger: Ledger,
+    contents: Mapping[str, bytes],
+    *,
+    replaced: Collection[str] = (),
+    committed: Sequence[Record] = (),
 ) -> dict[str, TakenOver]:
     """Those of the ledger's files that hold what its records made, or what these records make as they are now.
 
     `contents`: by path, what is there. The files in `replaced` are of another commit or release, so that what is there
-    may also be the work of other records, as the markers say.
+    may also be the work of other records, as the markers say, or of the records as they are `committed` there.
     """
     found = {}
     for path, content in contents.items():
-        one = _taken_over(session, ledger, path, content, replaced=path in replaced)
+        one = _taken_over(session, ledger, path, content, committed, replaced=path in replaced)
         if one is not None:
             found[path] = one
     return found
 
 
-def _taken_over(session: Session, ledger: Ledger, path: str, content: bytes, *, replaced: bool) -> TakenOver | None:
+def without_reverted(session: Session, committed: Sequence[Record], path: str, base: bytes, there: bytes) -> bytes:
+    """What a commit has of a file, without what records made in it and a revert has taken out of the file that is
+    `there`; as it is where markers and old lines do not tell. `committed`: records as that commit has them."""
+    read, now = decode(Source(path, base, "", 0)), decode(Source(path, there, "", 0))
+    if isinstance(read, Undecodable) or isinstance(now, Undecodable):
+        return base
+    word = session.config.marker
+    named, kept = ({marker.record for marker in markers(text, word)} for text in (read[0], now[0]))
+    records = in_order({record.id: record for record in (*session.records, *committed)}.values())
+    made_by = tuple(record for record in records if record.id in named - kept)
+    verl = belongs(session.environment.version("verl") or "")
+    way = _Way(made_by, predecessors(records), {record.id: verl for record in made_by})
+    left = _old_lines(read[0], {record.id for record in made_by}, word)
+    made = _made(session, way, path, left) if made_by else None
+    return encode(left, read[1], path) if made is not None and _says_the_same(made, read[0], path, word) else base
+
+
+def _taken_over(
+    session: Session, ledger: Ledger, path: str, content: bytes, committed: Sequence[Record], *, replaced: bool
+) -> TakenOver | None:
     read = decode(Source(path, content, "", 0))
     if isinstance(read, Undecodable):
         return None
     text, codec = read
     word = session.config.marker
     original, before = _before(session, ledger, path)
-    for way in _ways(session, ledger, path, text, replaced=replaced):
+    for way in _ways(session, ledger, path, text, committed, replaced=replaced):
         as_made = _made(session, way, path, before) if before is not None or original is None else None
         names = {record.id for record in way.records}
         for base in _bases(path, text, as_made, before, names, word):
@@ -109,8 +133,10 @@ def _before(session: Session, ledger: Ledger, path: str) -> tuple[bytes | None, 
     return original, read[0] if isinstance(read, tuple) else None
 
 
-def _ways(session: Session, ledger: Ledger, path: str, text: str, *, replaced: bool) -> Iterator[_Way]:
-    """The records as they were applied, then as they are now."""
+def _ways(
+    session: Session, ledger: Ledger, path: str, text: str, committed: Sequence[Record], *, replaced: bool
+) -> Iterator[_Way]:
+    """The records as they were applied, then as they are now, then as they are committed."""
     applied = {name: as_applied(name, entry.source) for name, entry in ledger.records.items()}
     here = [applied[name] for name in ledger.files[path].records if name in applied]
     verl = {name: belongs(entry.versions.get("verl", "")) for name, entry in ledger.records.items()}
@@ -121,8 +147,10 @@ def _ways(session: Session, ledger: Ledger, path: str, text: str, *, replaced: b
     if replaced:
         names = {marker.record or "" for marker in markers(text, session.config.marker)}
     now = belongs(session.environment.version("verl") or "")
-    there = tuple(record for record in records if record.id in names)
-    yield _Way(there, predecessors(records), {record.id: now for record in there})
+    others = {record.id: record for record in committed}
+    for some in (records, *([tuple(others.get(record.id, record) for record in records)] if others else [])):
+        there = tuple(record for record in some if record.id in names)
+        yield _Way(there, predecessors(some), {record.id: now for record in there})
 
 
 def _made(session: Session, way: _Way, path: str, base: str | None) -> str | None:

@@ -82,10 +82,11 @@ def print_report(parts: Iterable[Part]) -> None:
                 show_json(part.report)
 
 
-def unified(path: str, before: str, after: str) -> str:
-    """A unified diff, empty where the texts are equal."""
+def unified(path: str, before: str | None, after: str) -> str:
+    """A unified diff, empty where the texts are equal. `before`: None of a file that is new."""
+    old = f"a/{path}" if before is not None else "/dev/null"
     lines = difflib.unified_diff(
-        before.splitlines(keepends=True), after.splitlines(keepends=True), f"a/{path}", f"b/{path}"
+        (before or "").splitlines(keepends=True), after.splitlines(keepends=True), old, f"b/{path}"
     )
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 

@@ -51,6 +51,21 @@ CASES: list[tuple[str, dict[str, str], dict[str, bool | None]]] = [
         {"torch.nn": None, "pkg.a.nn": True, "pkg.a.nn.Linear": None, "pkg.a.os": True},
     ),
     (
+        "a decorator from outside may give something else for a class",
+        {
+            "a.py": "import ray\nfrom dataclasses import dataclass\n@ray.remote\nclass Actor:\n    def put(self): ...\n"
+            "@ray.remote(num_gpus=1)\nclass Other: ...\n@dataclass\nclass Plain:\n    x: int = 0\n"
+            "def own(c): return c\n@own\nclass Own: ...\n",
+        },
+        {
+            "pkg.a.Actor.put": True,
+            "pkg.a.Actor.remote": None,
+            "pkg.a.Other.remote": None,
+            "pkg.a.Plain.remote": False,
+            "pkg.a.Own.remote": False,
+        },
+    ),
+    (
         "re-exports, relative and renamed",
         {
             "__init__.py": "from .a import f as g\nfrom . import a as b\nfrom .a import gone\n",

@@ -82,6 +82,30 @@ def test_a_file_of_a_record_that_the_other_verl_has_in_another_form_is_drifted(r
     assert found["fate"] == "drifted"
 
 
+@pytest.mark.parametrize("adopts", [True, False])
+def test_a_record_of_a_file_of_the_forks_own_goes_along_with_it(recorded: Path, call: Call, adopts: bool) -> None:  # noqa: F811
+    edit(recorded, "verl/own.py", "own = 1", "own = 2")
+    (made,) = call("record", "--yes").json["records"]
+    if adopts:
+        call("adopt", made["id"])
+    commit(recorded, "Two")
+    answer = call("rebase", "99.2", "--from", "99.1", "--branch", "newer")
+    (fate,) = [one["fate"] for one in answer.json["records"] if one["id"] == made["id"]]
+    assert fate == ("applies" if adopts else "resolved")
+    first = git(recorded, "log", "--format=%H", "v99.2..newer").split()[-1]
+    assert git(recorded, "show", f"{first}:verl/own.py") == ("own = 1\n" if adopts else "own = 2\n")
+    assert "\nown = 2" in "\n" + git(recorded, "show", "newer:verl/own.py")
+
+
+def test_the_branch_is_named_by_the_version_that_was_asked_for(recorded: Path, call: Call) -> None:  # noqa: F811
+    git(recorded, "checkout", "-q", "v99.2")
+    (recorded / "verl/version/version").write_text("99.5.dev\n")
+    commit(recorded, "verl 99.5")
+    git(recorded, "tag", "v99.5")
+    git(recorded, "checkout", "-q", "fork")
+    assert call("rebase", "99.5", "--from", "99.1", "--dry-run").json["branch"] == "uky-patch/verl-99.5"
+
+
 def test_what_upstream_has_taken_over_is_resolved(recorded: Path, call: Call) -> None:  # noqa: F811
     git(recorded, "checkout", "-q", "v99.2")
     edit(recorded, "verl/settings.yaml", "epochs: 30  # many", "epochs: 3")

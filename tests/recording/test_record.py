@@ -20,6 +20,7 @@ import pytest
 import tomllib
 
 from patcher.cli.app import run
+from patcher.recording import base
 from patcher.worktree import files
 from tests.cli.conftest import SERVER, Answer, write_tree
 
@@ -142,7 +143,32 @@ def test_a_file_in_which_a_recorded_line_was_changed_is_left_out_with_the_way_on
     assert call("apply", "--merge", name, as_json=False).code != 3
     assert status(call)[name] == "applied"
     assert "epochs: 5" in settings.read_text()
-    assert call("record", "--dry-run").json["left"] == []
+    # The commit has `epochs: 3`, which the record made as it was there: that is no edit of a hand.
+    again = call("record", "--dry-run").json
+    assert ([one["files"] for one in again["records"]], again["left"]) == ([[FILE]], [])
+
+
+def test_what_a_revert_has_taken_out_is_no_edit_of_a_hand(adopted: Path, call: Call) -> None:
+    call("revert", *(one for one, outcome in status(call).items() if outcome == "applied"))
+    edit(adopted, FILE, "from verl import x", "from verl import x, y")
+    report = call("record", "--dry-run").json
+    assert (report["changes"], report["left"]) == (1, [])
+
+
+def test_lines_of_a_record_that_is_in_no_commit_are_no_base(edited: Path, call: Call) -> None:
+    """The commit has `epochs: 3` of a record whose text of that time is lost: no record may take `epochs: 5` back."""
+    call("record", "verl/settings.yaml", "--yes")
+    (record,) = (edited / "patches").glob("fork-*.toml")
+    assert call("adopt", "--all").code == 0
+    (edited / ".git/info/exclude").write_text("patches\n")
+    commit(edited, "Without the record")
+    record.write_text(record.read_text().replace("epochs: 3\n", "epochs: 5\n").replace('new = "3"', 'new = "5"'))
+    assert call("apply", record.stem).json["written"] == ["verl/settings.yaml"]
+    edit(edited, "verl/settings.yaml", "seed: 7", "seed: 8")
+    again = call("record", "--dry-run").json
+    assert again["records"] == []
+    (left,) = [one for one in again["left"] if one["file"] == "verl/settings.yaml"]
+    assert "compare it with --from upstream" in left["why"]
 
 
 def test_edits_beside_recorded_lines_are_recorded_by_themselves(adopted: Path, call: Call) -> None:
@@ -178,6 +204,38 @@ def test_adopted_edits_can_be_reverted_and_made_again(edited: Path, call: Call, 
     assert git(fork, "status", "--porcelain", "--", "verl") == ""
     assert set(call("apply", "--allow-dirty").json["written"]) == {FILE, "verl/settings.yaml"}
     assert (edited / FILE).read_text() == text
+
+
+def test_an_edit_in_a_file_with_crlf_is_adopted_and_reverted_byte_for_byte(fork: Path, call: Call) -> None:
+    path = fork / FILE
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    commit(fork, "CRLF")
+    before = path.read_bytes()
+    path.write_bytes(before.replace(b'get_uri("h", 1)', b'get_uri("h", 2)').replace(b"verl import x", b"verl import y"))
+    assert call("record", "--yes").code == 0
+    (edited,) = [one for one in call("record", "--dry-run").json["known"] if "launch" in one]
+    assert call("adopt", edited).json["refused"] == []
+    assert path.read_bytes().count(b"\n") == path.read_bytes().count(b"\r\n")
+    call("revert", edited)
+    assert path.read_bytes() == before.replace(b"verl import x", b"verl import y")
+
+
+@pytest.mark.parametrize("content", [b"x = 1\r\n", b"\xef\xbb\xbfx = 1\n"])
+def test_a_new_file_that_its_record_would_change_is_named(fork: Path, call: Call, content: bytes) -> None:
+    (fork / "verl/new.py").write_bytes(content)
+    report = call("record", "--new", "--dry-run").json
+    assert report["records"] == []
+    assert "with a byte order mark or with other line ends than LF" in report["left"][0]["why"]
+
+
+def test_a_new_file_of_any_name_is_adopted(fork: Path, call: Call) -> None:
+    (fork / "verl/NOTES.md").write_text("# Notes\n")
+    assert "--- /dev/null\n+++ b/verl/NOTES.md\n" in call("record", "--new", "--diff", as_json=False).out
+    assert call("record", "--new", "--yes").code == 0
+    assert call("adopt", "--all").json["refused"] == []
+    assert set(status(call).values()) == {"applied"}
+    call("revert")
+    assert not (fork / "verl/NOTES.md").exists()
 
 
 def test_edits_that_no_record_has_stay_when_others_are_adopted(edited: Path, call: Call) -> None:
@@ -285,6 +343,26 @@ def test_blank_lines_around_a_new_function_are_no_edit(fork: Path, call: Call) -
     assert git(fork, "status", "--porcelain", "--", "verl") == ""
 
 
+@pytest.mark.parametrize("old", ["class Server:", "    def launch(self, args):"])
+@pytest.mark.parametrize("where", ["before", "after"])
+def test_a_new_function_keeps_its_blank_lines_when_it_is_adopted(fork: Path, call: Call, old: str, where: str) -> None:
+    top = not old.startswith(" ")
+    gap, indent = ("\n\n", "") if top else ("\n", "    ")
+    new = f"{indent}def own():\n{indent}    return 1\n"
+    if where == "before":
+        edit(fork, FILE, f"{old}\n", f"{new}{gap}{old}\n")
+    else:
+        (fork / FILE).write_text((fork / FILE).read_text() + gap + new)
+    wanted = (fork / FILE).read_text()
+    assert call("record", "--yes").code == 0
+    assert call("adopt", "--all").json["refused"] == []
+    text = (fork / FILE).read_text()
+    assert "# Uky[" in text
+    assert re.sub(r"  # Uky\[.*\]", "", text) == wanted
+    call("revert")
+    assert git(fork, "status", "--porcelain", "--", "verl") == ""
+
+
 def test_the_records_themselves_are_no_edits(edited: Path, call: Call) -> None:
     call("record", "--yes")
     assert call("record", "--dry-run").json["left"] == []
@@ -322,6 +400,19 @@ def test_without_git_a_release_is_asked_for(edited: Path, call: Call) -> None:
     answer = call("record")
     assert answer.code == 2
     assert "--from verl==VERSION" in answer.json["error"]["advice"]
+
+
+def test_a_release_that_is_a_guess_is_said_to_be_one_and_need_not_have_all_of_verl(
+    edited: Path, call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    released = write_tree(tmp_path / "released", "server")
+    monkeypatch.setattr(base, "versions", lambda _name: ["99.1"])
+    monkeypatch.setattr(base, "wheel", lambda *_, **__: released)
+    (left,) = call("record", "--from", "upstream", "--dry-run").json["left"]
+    assert (left["file"], left["why"].partition(":")[0]) == ("verl/settings.yaml", "not in that release")
+    advice = "git remote add upstream https://github.com/volcengine/verl"
+    assert advice in call("record", "--from", "upstream", "--dry-run", as_json=False).out.replace("\n", " ")
+    assert advice not in call("record", "--from", "verl==99.1", "--dry-run", as_json=False).out.replace("\n", " ")
 
 
 def test_a_missing_git_is_no_missing_commit(edited: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -509,6 +600,25 @@ def test_an_import_that_the_fork_itself_has_not_is_said_to_be_that(fork: Path, c
     git(fork, "add", ".")
     left = call("record", "--new", "--dry-run").json["left"]
     assert [one["why"] for one in left] == ["it imports verl.names.three, which the fork does not have either"]
+
+
+def test_a_file_that_is_no_python_is_named_and_not_recorded_in_part(fork: Path, call: Call) -> None:
+    edit(fork, FILE, "from verl import x", "from verl import x, y")
+    edit(fork, FILE, "        return parser", "          size = 1\n        return parser")
+    report = call("record", "--dry-run").json
+    assert report["records"] == []
+    (left,) = report["left"]
+    line = 1 + (fork / FILE).read_text().splitlines().index("          size = 1")
+    assert (left["file"], left["line"]) == (FILE, line)
+    assert left["why"].startswith("it is no Python: ")
+
+
+def test_an_actor_of_ray_may_be_imported_and_started(fork: Path, call: Call) -> None:
+    (fork / "verl/queue.py").write_text("import ray\n\n\n@ray.remote\nclass Queue:\n    size = 1\n")
+    (fork / "verl/main.py").write_text("from verl.queue import Queue\n\n\ndef main():\n    return Queue.remote(3)\n")
+    report = call("record", "--new", "--dry-run").json
+    assert report["left"] == []
+    assert {file for one in report["records"] for file in one["files"]} == {"verl/queue.py", "verl/main.py"}
 
 
 def test_a_link_is_named_and_is_no_copy_of_the_file_that_it_leads_to(edited: Path, call: Call) -> None:

@@ -1,17 +1,19 @@
 """Members of a package's classes: own, inherited, fields, and attributes that methods set on `self`.
 
-A class with a `__getattr__`, a metaclass or attributes of computed names is open: nothing is certainly absent there.
+A class with a `__getattr__`, a metaclass, a decorator from outside or attributes of computed names is open: nothing is
+certainly absent there.
 """
 
 from __future__ import annotations
 
 import builtins
 import importlib
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from patcher.analysis.bindings import Binding, ClassHeader, FunctionHeader, Imported
-from patcher.analysis.expressions import Name, last_name, shown
+from patcher.analysis.expressions import Name, dotted_or_called, last_name, shown
 from patcher.analysis.symbols.class_bodies import ClassBody, Field, SetOnSelf, read_class
 from patcher.analysis.symbols.computed_names import sets_by_computed_names
 from patcher.analysis.symbols.definition import Absent, Class, External, Function, Resolution, Unknown, Variable
@@ -24,6 +26,8 @@ Base: TypeAlias = Class | External | Unknown
 _STANDARD = frozenset(
     {"abc", "builtins", "collections", "collections.abc", "contextlib", "enum", "threading", "typing"}
 )
+# Their decorators give the class itself, with methods more: `@dataclass`, `@final`, `@attrs.define`.
+_KEEPING = frozenset({*sys.stdlib_module_names, "attr", "attrs", "pydantic", "typing_extensions"})
 # Others, whose instances may have more than their classes show.
 _HARMLESS = frozenset(
     {"argparse", "asyncio", "concurrent", "json", "logging", "multiprocessing", "queue", "socketserver"}
@@ -157,7 +161,17 @@ def is_open(symbols: Lookup, owner: Class) -> str:
     # `for name in names: vars()[name] = make(name)` in the body, or `setattr(Tensor, name, method)` after the class.
     if body.computes_names or sets_by_computed_names(symbols.modules.holding(owner.module), owner.qualname):
         return f"attributes of {owner.qualname} are set by computed names"
+    if _is_replaced(symbols, owner):
+        return f"{owner.qualname} is decorated"
     return f"{owner.qualname} has a metaclass" if has_metaclass(owner) else ""
+
+
+def _is_replaced(symbols: Lookup, owner: Class) -> bool:
+    """Whether a decorator from outside may give something else for the class, as `@ray.remote` does: `Actor.remote()`.
+
+    One of the package itself, such as `@support_torch_compile`, mostly registers the class or wraps its methods."""
+    marks = (symbols.expression(owner.module, dotted_or_called(mark)).definition for mark in owner.header.decorators)
+    return any(isinstance(mark, External) and mark.name.partition(".")[0] not in _KEEPING for mark in marks)
 
 
 def has_metaclass(owner: Class) -> bool:
