@@ -30,6 +30,7 @@ from typing import Any
 from patcher.errors import UkyError, UsageError
 from patcher.git.checkout import refuse_foreign_changes
 from patcher.git.delivered import delivered
+from patcher.git.under_way import refuse_under_way
 from patcher.i18n import phrase
 from patcher.i18n.codec import encode
 from patcher.messages import Refusal
@@ -262,6 +263,7 @@ def commit(request: Request) -> dict[str, Any]:
                 changed.append(f"{FOLDER}/ledger.json")
             if changed:
                 return {"changed": changed}
+            refuse_under_way(tree, under_way.ledger, {change.path for change in changes})
             if not args["allow_dirty"]:
                 refuse_foreign_changes(tree, under_way.ledger, {change.path for change in changes})
             if args["release"] is not None:

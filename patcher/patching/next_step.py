@@ -28,12 +28,16 @@ class NextStep:
     words: tuple[str, ...]
     about: Phrase | Phrases = NOTHING
     """What it does to the work of people, where that needs saying."""
+    instead: Phrase | Phrases = NOTHING
+    """What is to be done where that is no command of uky-patch; then there are no words."""
 
 
 def after_status(session: Session, status: RecordsStatus) -> NextStep | None:
     """The command that brings the tree nearer to a clean status; None: there is none, or no environment is known."""
     if not session.environment.known:
         return None
+    if (step := after_git(session, status.outcomes)) is not None:
+        return step
     if any(outcome.kind in FAILED for outcome in status.outcomes):
         from patcher.patching.applying import Order
 
@@ -51,6 +55,15 @@ def after_status(session: Session, status: RecordsStatus) -> NextStep | None:
     return None
 
 
+def after_git(session: Session, outcomes: Iterable[RecordOutcome]) -> NextStep | None:
+    """To end what git has begun, a merge or a rebase: until then no file that it has changed is written."""
+    from patcher.git.under_way import under_way_in
+
+    changed = {file for outcome in outcomes if outcome.kind in FAILED for file in outcome.files}
+    going = under_way_in(session.tree.root, changed)
+    return NextStep((), going.title, going.end) if going is not None else None
+
+
 def adopting(names: Sequence[str]) -> NextStep:
     """What enters records into the ledger that were applied elsewhere."""
     about = phrase(
@@ -65,6 +78,8 @@ def after_preview(session: Session, order: Order, done: ApplyResult) -> NextStep
     """The apply that writes what a dry run without failures has shown; None where it would write nothing."""
     if not (done.would_change or done.pre_images.stale or done.taken_over or done.changed):
         return None
+    if (step := after_git(session, done.plan.outcomes)) is not None:
+        return step
     return _writing(session, order, done)
 
 
@@ -75,6 +90,8 @@ def after_failure(
 
     With `look` a command that only shows what would change.
     """
+    if (step := after_git(session, outcomes)) is not None:
+        return step
     changed = [outcome for outcome in outcomes if outcome.kind == "tampered"]
     if changed:
         return after_hand_edits(session, changed)
@@ -90,6 +107,9 @@ def after_hand_edits(session: Session, changed: Iterable[RecordOutcome]) -> Next
     is possible."""
     from patcher.patching.applying import Order, preview
 
+    changed = tuple(changed)
+    if (step := after_git(session, changed)) is not None:
+        return step
     ids = tuple(outcome.id for outcome in changed)
     order = Order(session.request(ids), merge=True)
     try:

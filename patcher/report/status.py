@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from patcher.i18n import Language, language, phrase, show
 from patcher.patching.next_step import after_status
-from patcher.report.commands import command_line
+from patcher.report.commands import step_command
 from patcher.report.header import (
     about_pre_images,
     after_untried,
@@ -76,7 +76,7 @@ def status_json(status: RecordsStatus, beyond: Untried | None, session: Session)
         "skipped": [outcome.id for outcome in status.outcomes if outcome.skipped],
         "ledger": status.pre_images.as_json(),
         "untried": untried_json(beyond),
-        "next": command_line(session, *step.words) if step is not None else "",
+        "next": step_command(step, session),
     }
 
 
@@ -86,7 +86,7 @@ def _ending(
     if not session.environment.known:
         return phrase(". Next: {step}", step=NAME_IT).render(tongue)
     if step is not None:
-        return phrase(". Next: {command}", command=command_line(session, *step.words)).render(tongue)
+        return phrase(". Next: {command}", command=step.instead or step_command(step, session)).render(tongue)
     if status.pre_images:
         return ""
     if beyond is not None and not beyond.clean:
