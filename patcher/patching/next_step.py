@@ -38,6 +38,8 @@ def after_status(session: Session, status: RecordsStatus) -> NextStep | None:
         return None
     if (step := after_git(session, status.outcomes)) is not None:
         return step
+    if not status.from_note and (step := after_other_verl(session)) is not None:
+        return step
     if any(outcome.kind in FAILED for outcome in status.outcomes):
         from patcher.patching.applying import Order
 
@@ -62,6 +64,12 @@ def after_git(session: Session, outcomes: Iterable[RecordOutcome]) -> NextStep |
     changed = {file for outcome in outcomes if outcome.kind in FAILED for file in outcome.files}
     going = under_way_in(session.tree.root, changed)
     return NextStep((), going.title, going.end) if going is not None else None
+
+
+def after_other_verl(session: Session) -> NextStep | None:
+    """Where the tree may be another verl than its file says, no record is skipped or applied before that is known."""
+    other = session.other_verl
+    return NextStep(("status", *other.assumed)) if other is not None else None
 
 
 def adopting(names: Sequence[str]) -> NextStep:
@@ -90,7 +98,7 @@ def after_failure(
 
     With `look` a command that only shows what would change.
     """
-    if (step := after_git(session, outcomes)) is not None:
+    if (step := after_git(session, outcomes) or after_other_verl(session)) is not None:
         return step
     changed = [outcome for outcome in outcomes if outcome.kind == "tampered"]
     if changed:

@@ -16,6 +16,7 @@ from patcher.plan.outcome import FAILED, Kind
 from patcher.report.commands import command_line, next_lines, step_command
 from patcher.report.header import (
     about_pre_images,
+    about_version,
     after_untried,
     environment_json,
     header,
@@ -108,7 +109,8 @@ def _text(
     done: ApplyResult, session: Session, verb: str, diff: bool, step: NextStep | None, *, dry_run: bool
 ) -> Iterator[Part]:
     tongue = language()
-    lines = [*problems(session, tongue), *about_pre_images(done.pre_images, tongue)]
+    version = about_version(session, tongue) if verb != "revert" else []
+    lines = [*problems(session, tongue), *version, *about_pre_images(done.pre_images, tongue)]
     yield Lines(header(session, tongue), *lines, "")
     outcomes = done.plan.outcomes
     shown = [one for one in outcomes if one.kind in _SHOWN or one.skipped or one.id in done.changed]
