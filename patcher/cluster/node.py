@@ -265,7 +265,7 @@ def commit(request: Request) -> dict[str, Any]:
                 return {"changed": changed}
             refuse_under_way(tree, under_way.ledger, {change.path for change in changes})
             if not args["allow_dirty"]:
-                refuse_foreign_changes(tree, under_way.ledger, {change.path for change in changes})
+                refuse_foreign_changes(tree, under_way.ledger, {change.path: change.content for change in changes})
             if args["release"] is not None:
                 kept, release = args["release"]
                 tree.keep_release(parse(kept.encode(), f"{FOLDER}/ledger.json"), release)

@@ -29,10 +29,12 @@ def delivered(root: Path, found: Mapping[str, Source | None]) -> frozenset[str]:
     """
     if not found:
         return frozenset()
-    return _by_git(root, found) | _by_wheel(root, found)
+    contents = {path: source.content if source is not None else None for path, source in found.items()}
+    return as_committed(root, contents) | _by_wheel(root, found)
 
 
-def _by_git(root: Path, found: Mapping[str, Source | None]) -> frozenset[str]:
+def as_committed(root: Path, found: Mapping[str, bytes | None]) -> frozenset[str]:
+    """The paths of `found` whose content is that of HEAD; None of one that is not there."""
     from patcher.git.checkout import checkout
 
     place = checkout(root)
@@ -45,7 +47,7 @@ def _by_git(root: Path, found: Mapping[str, Source | None]) -> frozenset[str]:
     except TreeError:
         return frozenset()  # No commit yet, or a repository that git refuses: no evidence.
     known = {path: held[below][1] for path in found if (below := below_top(place, path)) in held}
-    return frozenset(path for path, source in found.items() if _is_blob(source, known.get(path)))
+    return frozenset(path for path, content in found.items() if _is_blob(content, known.get(path)))
 
 
 def gone_on(root: Path, known: Mapping[str, tuple[bytes, Collection[str]]]) -> frozenset[str]:
@@ -78,11 +80,11 @@ def gone_on(root: Path, known: Mapping[str, tuple[bytes, Collection[str]]]) -> f
     return frozenset(found)
 
 
-def _is_blob(source: Source | None, blob: str | None) -> bool:
+def _is_blob(content: bytes | None, blob: str | None) -> bool:
     """Whether the file is the blob with this hash; both may be missing."""
-    if source is None or blob is None:
-        return source is None and blob is None
-    return _blob(source.content, len(blob)) == blob
+    if content is None or blob is None:
+        return content is None and blob is None
+    return _blob(content, len(blob)) == blob
 
 
 def _blob(content: bytes, digits: int) -> str:

@@ -112,7 +112,7 @@ def apply(session: Session, order: Order) -> ApplyResult:
             return replace(done, seconds=time.monotonic() - started, commits=commits)
         refuse_unfinished_merge(session, found, done.would_change)
         if not order.allow_dirty:
-            refuse_foreign_changes(session.tree, found.ledger, {change.path for change in todo})
+            refuse_foreign_changes(session.tree, found.ledger, {change.path: change.content for change in todo})
         after, ledger = as_written(session, order, planned, found)
         aside = keep_other_release(session, found, planned)
         kept = keep_words(session, found, planned, todo)

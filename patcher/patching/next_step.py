@@ -191,13 +191,18 @@ def _writing(session: Session, order: Order, done: ApplyResult) -> NextStep:
 def _uncommitted(session: Session, done: ApplyResult) -> Sequence[str]:
     """The files that would change and hold changes of people that are in no commit."""
     from patcher.git.checkout import checkout
+    from patcher.git.delivered import as_committed
     from patcher.session.tree_access import read_consistently
 
     place = checkout(session.tree.root) if done.would_change else None
     if place is None:
         return ()
     ledger = read_consistently(session.tree, lambda reading: reading.ledger)
-    return place.foreign_changes(sorted(done.would_change), ledger, session.tree.read)
+    foreign = place.foreign_changes(sorted(done.would_change), ledger, session.tree.read)
+    texts = {path: done.plan.files[path].text for path in foreign}
+    written = {path: text.encode() if text is not None else None for path, text in texts.items()}
+    again = as_committed(session.tree.root, written)
+    return tuple(path for path in foreign if path not in again)
 
 
 def _without_failing(session: Session, order: Order) -> tuple[Order, ApplyResult] | None:
