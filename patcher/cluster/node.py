@@ -28,9 +28,8 @@ from pathlib import Path
 from typing import Any
 
 from patcher.errors import UkyError, UsageError
-from patcher.git.checkout import refuse_foreign_changes
 from patcher.git.delivered import delivered
-from patcher.git.under_way import refuse_under_way
+from patcher.git.refusing import refuse_foreign_changes, refuse_under_way
 from patcher.i18n import phrase
 from patcher.i18n.codec import encode
 from patcher.messages import Refusal

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from patcher.git.running import Git
-    from patcher.tree import Tree
     from patcher.tree.source import Source
     from patcher.worktree.ledger import Ledger
 
@@ -125,27 +124,6 @@ def checkout(root: Path) -> Checkout | None:
     """The git checkout that `root` lies in; None outside of one, and in an installed package."""
     found, where = head(root), repository(root)
     return None if found is None or where is None else Checkout(root, found, where)
-
-
-def refuse_foreign_changes(tree: Tree, ledger: Ledger, written: Mapping[str, bytes | None]) -> None:
-    """Raise TreeError if a file that is to be written has uncommitted changes that this tool has not made.
-
-    `written`: what each is to hold. One that will be as HEAD has it lacks the records' edits and nothing else, as after
-    a revert of committed records.
-    """
-    place = checkout(tree.root)
-    foreign = place.foreign_changes(sorted(written), ledger, tree.read) if place is not None else ()
-    if foreign:
-        from patcher.git.delivered import as_committed
-
-        again = as_committed(tree.root, {path: written[path] for path in foreign})
-        foreign = tuple(path for path in foreign if path not in again)
-    if foreign:
-        raise TreeError(
-            phrase("uncommitted changes in {files}", files=", ".join(foreign)),
-            cause=phrase("apply would write into files that somebody is working on; nothing was written"),
-            advice=phrase("Commit or stash them, or say --allow-dirty."),
-        )
 
 
 def names(listing: bytes) -> list[str]:

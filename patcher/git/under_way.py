@@ -10,16 +10,11 @@ import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from patcher.errors import TreeError
 from patcher.git.checkout import checkout, names
 from patcher.git.head import repository
 from patcher.i18n import Phrase, phrase
-
-if TYPE_CHECKING:
-    from patcher.tree import Tree
-    from patcher.worktree.ledger import Ledger
 
 _NOTES: Mapping[str, tuple[str, str]] = {
     "MERGE_HEAD": ("merge", "merge"),
@@ -69,19 +64,3 @@ def under_way_in(root: Path, paths: Collection[str]) -> UnderWay | None:
         return None
     title = phrase("git has left conflicts here, in {files}", files=", ".join(files))
     return UnderWay(title, phrase("solve the conflicts, and tell git so with git add"))
-
-
-def refuse_under_way(tree: Tree, ledger: Ledger, paths: Collection[str]) -> None:
-    """Raise TreeError if git is in the middle of a merge or the like, and one of `paths` holds what it has put there.
-
-    A file that is as HEAD has it, or as the records made it, is none of these: `git rebase --exec` may run an apply.
-    """
-    found = under_way_in(tree.root, paths)
-    place = checkout(tree.root) if found is not None else None
-    files = place.foreign_changes(sorted(paths), ledger, tree.read) if place is not None and paths else ()
-    if found is not None and files:
-        raise TreeError(
-            phrase("{what}; nothing was written", what=found.title),
-            cause=phrase("{files}: git has changed them, and not committed that", files=", ".join(files)),
-            advice=phrase("End that first: {end}.", end=found.end),
-        )

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from patcher.check.planning import plan_on_tree
-from patcher.git.checkout import refuse_foreign_changes
-from patcher.git.under_way import refuse_under_way
+from patcher.git.refusing import refuse_foreign_changes, refuse_under_way
 from patcher.i18n import phrase
 from patcher.patching.committing import (
     Effect,

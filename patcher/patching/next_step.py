@@ -6,7 +6,7 @@ has to be tried out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -120,14 +120,29 @@ def after_hand_edits(session: Session, changed: Iterable[RecordOutcome]) -> Next
         return step
     ids = tuple(outcome.id for outcome in changed)
     order = Order(session.request(ids), merge=True)
+    failed: tuple[str, ...] = ()
     try:
         done = preview(session, order)
+        failed = tuple(outcome.id for outcome in done.plan.failed)
         if not done.failed:
             step = _writing(session, replace(order, request=replace(order.request, ids=frozenset())), done)
             return NextStep((*step.words, *ids), Phrases((_KEEPS, step.about)) if step.about else _KEEPS)
     except UkyError:
         pass
-    return after_failed_revert(session, ids)
+    step = after_failed_revert(session, ids)
+    if step is not None and step.about == _LOSES and (places := _own(session, failed)):
+        merge = session.command("apply", "--merge", *ids)
+        instead = phrase("write the change into {places}, then {command}", places=", ".join(places), command=merge)
+        return NextStep((), _CLASHES, instead)
+    return step
+
+
+def _own(session: Session, ids: Collection[str]) -> tuple[str, ...]:
+    """The files of these records, if all of them are the fork's own, which it may edit; else none."""
+    root = session.tree.root
+    places = [record.path for record in session.records if record.id in ids]
+    own = [path.relative_to(root).as_posix() for path in places if path is not None and path.is_relative_to(root)]
+    return tuple(own) if len(own) == len(ids) else ()
 
 
 def after_failed_revert(session: Session, ids: Sequence[str]) -> NextStep | None:
@@ -147,6 +162,10 @@ def after_failed_revert(session: Session, ids: Sequence[str]) -> NextStep | None
 
 
 _KEEPS = phrase("What was changed by hand since stays, and the records are made on top of it.")
+_CLASHES = phrase(
+    "Lines that records made, or lines right beside them, were changed by hand, so the two cannot be kept together "
+    "unless the record says the same. uky-patch revert --force would take that change out of the file."
+)
 _WITHOUT = phrase("The records are taken out; what was changed by hand since stays.")
 _LOSES = phrase(
     "Lines that records made, or lines right beside them, were changed by hand, so the two cannot be kept together: "
