@@ -23,7 +23,7 @@ class OtherVerl:
 
 def other_verl(root: Path, package: str, stated: str) -> OtherVerl | None:
     """What a merge has made of the tree at `root` that its version file, which says `stated`, does not say."""
-    from patcher.git.merged_version import merged_version
+    from patcher.session.merged_version import merged_version
 
     file = f"{package}/version/version"
     found = merged_version(root, file, stated)
