@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from patcher.check.known_breaks import keep_breaks
 from patcher.check.result import Check, CheckRequest
 from patcher.check.result_cache import ResultCache
 from patcher.errors import UsageError
@@ -30,12 +31,15 @@ def check(session: Session, request: CheckRequest) -> Check:
     cache = ResultCache(session, request)
     kept = cache.read()
     if kept is not None:
-        return Check(session=session, **kept)
+        done = Check(session=session, **kept)
+        keep_breaks(done, request)
+        return done
     from patcher.check.computing import compute
 
     done, lasting = compute(session, request)
     if lasting:
         cache.keep({name: getattr(done, name) for name in _KEPT})
+    keep_breaks(done, request)
     return done
 
 

@@ -80,7 +80,7 @@ def untried(session: Session) -> Untried | None:
         return None
     verl, vllm = environment.version("verl"), environment.version("vllm")
     if (why := _why(tried(), verl, vllm)) is None:
-        return None
+        return _known(session, vllm) if vllm is not None else None
     # A fork with records of its own for this release knows what it does; it hears of breaks alone, and waits for no
     # transfer.
     own = why.between or any(_is_for_release(record, verl) for record in session.records)
@@ -92,6 +92,20 @@ def untried(session: Session) -> Untried | None:
     breaks = found.found is not None and found.found["break"] > 0
     worth_a_message = breaks or not (own or (why.is_pair and found.found is not None))
     return found if worth_a_message else None
+
+
+def _known(session: Session, vllm: str) -> Untried | None:
+    """What a check that was made before has left in these files, where the matrix knows of nothing.
+
+    The matrix is of releases, and a fork of one may have edits of its own.
+    """
+    from patcher.check.known_breaks import known_breaks
+
+    count = known_breaks(session)
+    if not count:
+        return None
+    why = phrase("a check of these files has found more than records repair")
+    return Untried(why, vllm, session.command("check", "--draft", DRAFTS), {"break": count})
 
 
 def _checked(session: Session, why: Phrase, vllm: str | None) -> Untried:

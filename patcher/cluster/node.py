@@ -28,8 +28,8 @@ from pathlib import Path
 from typing import Any
 
 from patcher.errors import UkyError, UsageError
-from patcher.git.checkout import refuse_foreign_changes
 from patcher.git.delivered import delivered
+from patcher.git.refusing import refuse_foreign_changes, refuse_under_way
 from patcher.i18n import phrase
 from patcher.i18n.codec import encode
 from patcher.messages import Refusal
@@ -262,8 +262,9 @@ def commit(request: Request) -> dict[str, Any]:
                 changed.append(f"{FOLDER}/ledger.json")
             if changed:
                 return {"changed": changed}
+            refuse_under_way(tree, under_way.ledger, {change.path for change in changes})
             if not args["allow_dirty"]:
-                refuse_foreign_changes(tree, under_way.ledger, {change.path for change in changes})
+                refuse_foreign_changes(tree, under_way.ledger, {change.path: change.content for change in changes})
             if args["release"] is not None:
                 kept, release = args["release"]
                 tree.keep_release(parse(kept.encode(), f"{FOLDER}/ledger.json"), release)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from patcher.git.running import Git
-    from patcher.tree import Tree
     from patcher.tree.source import Source
     from patcher.worktree.ledger import Ledger
 
@@ -125,18 +124,6 @@ def checkout(root: Path) -> Checkout | None:
     """The git checkout that `root` lies in; None outside of one, and in an installed package."""
     found, where = head(root), repository(root)
     return None if found is None or where is None else Checkout(root, found, where)
-
-
-def refuse_foreign_changes(tree: Tree, ledger: Ledger, paths: Collection[str]) -> None:
-    """Raise TreeError if one of `paths` has uncommitted changes that this tool has not made."""
-    place = checkout(tree.root)
-    foreign = place.foreign_changes(sorted(paths), ledger, tree.read) if place is not None else ()
-    if foreign:
-        raise TreeError(
-            phrase("uncommitted changes in {files}", files=", ".join(foreign)),
-            cause=phrase("apply would write into files that somebody is working on; nothing was written"),
-            advice=phrase("Commit or stash them, or say --allow-dirty."),
-        )
 
 
 def names(listing: bytes) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -96,19 +96,27 @@ def contents(place: Checkout, commit: str, paths: Iterable[str]) -> Mapping[str,
     Raises TreeError if git fails. `git cat-file --batch` takes a path a line, so one with a line break is left out too.
     """
     wanted = [path for path in paths if "\n" not in path]
-    asked = listed(f"{commit}:{place.prefix}{path}" for path in wanted).replace(b"\0", b"\n")
-    answer = place.git.run("cat-file", "--batch", given=asked)
-    found: dict[str, bytes] = {}
+    found = blobs(place, [f"{commit}:{place.prefix}{path}" for path in wanted])
+    return {path: content for path, content in zip(wanted, found, strict=True) if content is not None}
+
+
+def blobs(place: Checkout, asked: Sequence[str]) -> list[bytes | None]:
+    """The bytes of each file `<commit>:<path below the checkout's top>`, in their order; None where there is none.
+
+    Raises TreeError if git fails.
+    """
+    answer = place.git.run("cat-file", "--batch", given=listed(asked).replace(b"\0", b"\n"))
+    found: list[bytes | None] = []
     at = 0
-    for path in wanted:
+    for _ in asked:
         end = answer.index(b"\n", at)
         words = answer[at:end].split(b" ")  # `<hash> blob <size>`, or `<what was asked> missing`
         at = end + 1
         if words[-1] == b"missing" or len(words) != 3:
+            found.append(None)
             continue
         size = int(words[2])
-        if words[1] == b"blob":
-            found[path] = answer[at : at + size]
+        found.append(answer[at : at + size] if words[1] == b"blob" else None)
         at += size + 1
     return found
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from patcher.errors import TreeError
 from patcher.git.checkout import Checkout, listed, names
 from patcher.git.series import REMOVED, index_line
+from patcher.git.under_way import under_way
 from patcher.i18n import Phrase, phrase
 from patcher.tree.errors import tree_error
 from patcher.worktree import files
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 _PATIENCE = 2.0
 """Seconds to wait for `index.lock`. A guess: a git that a killed run has left behind ends within that."""
-_UNDER_WAY = ("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "sequencer")
 
 
 class Publication:
@@ -113,13 +113,12 @@ def require_ready(checkout: Checkout) -> None:
             phrase("the branch {branch} has no commit yet", branch=head.branch or "HEAD"),
             phrase("Commit the fork first, or leave out --commit."),
         )
-    for name in _UNDER_WAY:
-        if os.path.lexists(folder / name):
-            raise _refused(
-                checkout,
-                phrase("a merge, a rebase or the like is under way: there is {path}", path=folder / name),
-                phrase("End it with git, or leave out --commit."),
-            )
+    if (going := under_way(checkout.root)) is not None:
+        raise _refused(
+            checkout,
+            phrase("a merge, a rebase or the like is under way: there is {path}", path=going.note),
+            phrase("End it with git, or leave out --commit."),
+        )
     if not os.access(folder, os.W_OK | os.X_OK):
         raise _refused(
             checkout,

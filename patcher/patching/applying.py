@@ -8,12 +8,12 @@ writes the files with the ledger in one transaction, and makes one git commit a 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from patcher.check.planning import plan_on_tree
-from patcher.git.checkout import refuse_foreign_changes
+from patcher.git.refusing import refuse_foreign_changes, refuse_under_way
 from patcher.i18n import phrase
 from patcher.patching.committing import (
     Effect,
@@ -95,6 +95,7 @@ def apply(session: Session, order: Order) -> ApplyResult:
     place = require_checkout(session) if order.commit else None
     commits = commit_owed(session, place) if place is not None else ()
     first, seen = preview_with_snapshot(session, order)
+    refuse_unfinished_merge(session, seen, first.would_change)
     wanted = first.would_change or first.plan.pending or first.taken_over or first.pre_images.stale
     if first.failed or not wanted:
         return replace(first, seconds=time.monotonic() - started, commits=commits)
@@ -108,8 +109,9 @@ def apply(session: Session, order: Order) -> ApplyResult:
         done = apply_result(planned, found, todo, transaction.account)
         if done.failed:
             return replace(done, seconds=time.monotonic() - started, commits=commits)
+        refuse_unfinished_merge(session, found, done.would_change)
         if not order.allow_dirty:
-            refuse_foreign_changes(session.tree, found.ledger, {change.path for change in todo})
+            refuse_foreign_changes(session.tree, found.ledger, {change.path: change.content for change in todo})
         after, ledger = as_written(session, order, planned, found)
         aside = keep_other_release(session, found, planned)
         kept = keep_words(session, found, planned, todo)
@@ -123,6 +125,12 @@ def apply(session: Session, order: Order) -> ApplyResult:
     written = tuple(change.path for change in todo)
     seconds = time.monotonic() - started
     return replace(done, plan=after, written=written, seconds=seconds, commits=commits, aside=aside, kept=kept)
+
+
+def refuse_unfinished_merge(session: Session, found: TreeSnapshot, written: Collection[str]) -> None:
+    """Raise TreeError if git is in the middle of a merge, and what is to be written, or to be forgotten as changed
+    since, is the work of that merge."""
+    refuse_under_way(session.tree, found.whole, {*written, *found.changed, *found.gone, *found.replaced.paths})
 
 
 def changes(plan: Plan, snapshot: TreeSnapshot) -> tuple[Change, ...]:

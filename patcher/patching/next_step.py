@@ -6,7 +6,7 @@ has to be tried out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -28,12 +28,18 @@ class NextStep:
     words: tuple[str, ...]
     about: Phrase | Phrases = NOTHING
     """What it does to the work of people, where that needs saying."""
+    instead: Phrase | Phrases = NOTHING
+    """What is to be done where that is no command of uky-patch; then there are no words."""
 
 
 def after_status(session: Session, status: RecordsStatus) -> NextStep | None:
     """The command that brings the tree nearer to a clean status; None: there is none, or no environment is known."""
     if not session.environment.known:
         return None
+    if (step := after_git(session, status.outcomes)) is not None:
+        return step
+    if not status.from_note and (step := after_other_verl(session)) is not None:
+        return step
     if any(outcome.kind in FAILED for outcome in status.outcomes):
         from patcher.patching.applying import Order
 
@@ -51,6 +57,21 @@ def after_status(session: Session, status: RecordsStatus) -> NextStep | None:
     return None
 
 
+def after_git(session: Session, outcomes: Iterable[RecordOutcome]) -> NextStep | None:
+    """To end what git has begun, a merge or a rebase: until then no file that it has changed is written."""
+    from patcher.git.under_way import under_way_in
+
+    changed = {file for outcome in outcomes if outcome.kind in FAILED for file in outcome.files}
+    going = under_way_in(session.tree.root, changed)
+    return NextStep((), going.title, going.end) if going is not None else None
+
+
+def after_other_verl(session: Session) -> NextStep | None:
+    """Where the tree may be another verl than its file says, no record is skipped or applied before that is known."""
+    other = session.other_verl
+    return NextStep(("status", *other.assumed)) if other is not None else None
+
+
 def adopting(names: Sequence[str]) -> NextStep:
     """What enters records into the ledger that were applied elsewhere."""
     about = phrase(
@@ -65,6 +86,8 @@ def after_preview(session: Session, order: Order, done: ApplyResult) -> NextStep
     """The apply that writes what a dry run without failures has shown; None where it would write nothing."""
     if not (done.would_change or done.pre_images.stale or done.taken_over or done.changed):
         return None
+    if (step := after_git(session, done.plan.outcomes)) is not None:
+        return step
     return _writing(session, order, done)
 
 
@@ -75,6 +98,8 @@ def after_failure(
 
     With `look` a command that only shows what would change.
     """
+    if (step := after_git(session, outcomes) or after_other_verl(session)) is not None:
+        return step
     changed = [outcome for outcome in outcomes if outcome.kind == "tampered"]
     if changed:
         return after_hand_edits(session, changed)
@@ -90,16 +115,34 @@ def after_hand_edits(session: Session, changed: Iterable[RecordOutcome]) -> Next
     is possible."""
     from patcher.patching.applying import Order, preview
 
+    changed = tuple(changed)
+    if (step := after_git(session, changed)) is not None:
+        return step
     ids = tuple(outcome.id for outcome in changed)
     order = Order(session.request(ids), merge=True)
+    failed: tuple[str, ...] = ()
     try:
         done = preview(session, order)
+        failed = tuple(outcome.id for outcome in done.plan.failed)
         if not done.failed:
             step = _writing(session, replace(order, request=replace(order.request, ids=frozenset())), done)
             return NextStep((*step.words, *ids), Phrases((_KEEPS, step.about)) if step.about else _KEEPS)
     except UkyError:
         pass
-    return after_failed_revert(session, ids)
+    step = after_failed_revert(session, ids)
+    if step is not None and step.about == _LOSES and (places := _own(session, failed)):
+        merge = session.command("apply", "--merge", *ids)
+        instead = phrase("write the change into {places}, then {command}", places=", ".join(places), command=merge)
+        return NextStep((), _CLASHES, instead)
+    return step
+
+
+def _own(session: Session, ids: Collection[str]) -> tuple[str, ...]:
+    """The files of these records, if all of them are the fork's own, which it may edit; else none."""
+    root = session.tree.root
+    places = [record.path for record in session.records if record.id in ids]
+    own = [path.relative_to(root).as_posix() for path in places if path is not None and path.is_relative_to(root)]
+    return tuple(own) if len(own) == len(ids) else ()
 
 
 def after_failed_revert(session: Session, ids: Sequence[str]) -> NextStep | None:
@@ -119,6 +162,10 @@ def after_failed_revert(session: Session, ids: Sequence[str]) -> NextStep | None
 
 
 _KEEPS = phrase("What was changed by hand since stays, and the records are made on top of it.")
+_CLASHES = phrase(
+    "Lines that records made, or lines right beside them, were changed by hand, so the two cannot be kept together "
+    "unless the record says the same. uky-patch revert --force would take that change out of the file."
+)
 _WITHOUT = phrase("The records are taken out; what was changed by hand since stays.")
 _LOSES = phrase(
     "Lines that records made, or lines right beside them, were changed by hand, so the two cannot be kept together: "
@@ -163,13 +210,18 @@ def _writing(session: Session, order: Order, done: ApplyResult) -> NextStep:
 def _uncommitted(session: Session, done: ApplyResult) -> Sequence[str]:
     """The files that would change and hold changes of people that are in no commit."""
     from patcher.git.checkout import checkout
+    from patcher.git.delivered import as_committed
     from patcher.session.tree_access import read_consistently
 
     place = checkout(session.tree.root) if done.would_change else None
     if place is None:
         return ()
     ledger = read_consistently(session.tree, lambda reading: reading.ledger)
-    return place.foreign_changes(sorted(done.would_change), ledger, session.tree.read)
+    foreign = place.foreign_changes(sorted(done.would_change), ledger, session.tree.read)
+    texts = {path: done.plan.files[path].text for path in foreign}
+    written = {path: text.encode() if text is not None else None for path, text in texts.items()}
+    again = as_committed(session.tree.root, written)
+    return tuple(path for path in foreign if path not in again)
 
 
 def _without_failing(session: Session, order: Order) -> tuple[Order, ApplyResult] | None:

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING
 
 from patcher.errors import RecordError, UsageError
 from patcher.i18n import phrase
-from patcher.patching.applying import apply_result, changes, keep_other_release, keep_words, next_ledger
+from patcher.patching.applying import (
+    apply_result,
+    changes,
+    keep_other_release,
+    keep_words,
+    next_ledger,
+    refuse_unfinished_merge,
+)
 from patcher.patching.result import ApplyResult
 from patcher.patching.status import not_in_ledger
 from patcher.plan.planning import plan_revert
@@ -35,6 +42,8 @@ def revert(session: Session, ids: frozenset[str], *, dry_run: bool, tampering: T
     first, seen = read_consistently(session.tree, lambda reading: _planned(session, reading.account, ids, tampering))
     left = _not_in_ledger(session, seen.ledger) if not ids else ()
     first = replace(first, not_in_ledger=left)
+    if not dry_run:
+        refuse_unfinished_merge(session, seen, first.would_change)
     if dry_run or first.failed or not (first.plan.outcomes or first.pre_images.stale):
         return replace(first, seconds=time.monotonic() - started)
     with session.tree.transaction("revert", wait=lock_timeout(), on_wait=report_lock_owner) as transaction:
@@ -42,6 +51,7 @@ def revert(session: Session, ids: frozenset[str], *, dry_run: bool, tampering: T
         done, found = _planned(session, transaction.account, ids, tampering)
         if done.failed:
             return done
+        refuse_unfinished_merge(session, found, done.would_change)
         todo = changes(done.plan, found)
         lost = {change.path for change in todo}.intersection(found.changed) if tampering == "restore" else ()
         kept = tuple(session.tree.keep(path, found.sources[path].content) for path in sorted(lost))

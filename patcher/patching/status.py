@@ -48,6 +48,8 @@ class RecordsStatus:
     unrecorded: tuple[MarkedLine, ...]
     pre_images: PreImages = field(default_factory=PreImages)
     ledger: Ledger = field(default_factory=Ledger)
+    from_note: bool = False
+    """Whether it is what the last apply has noted; that has said then what is odd about the tree's version."""
 
     @property
     def clean(self) -> bool:
@@ -72,7 +74,7 @@ def _read_status(session: Session, account: Account) -> RecordsStatus:
     seen = ledger.basis["files"] if noted else ()
     marks = _marks_in_tree(session, known, outcomes, but=seen)
     every = sorted({*marks, *(noted.unrecorded if noted else ())})
-    return RecordsStatus(outcomes, tuple(every), about, ledger)
+    return RecordsStatus(outcomes, tuple(every), about, ledger, noted is not None)
 
 
 def _from_plan(session: Session, ledger: Ledger) -> tuple[Plan, TreeSnapshot]:

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from patcher.check.untried import untried
 from patcher.checks import Check, Status
-from patcher.i18n import Phrase, phrase
+from patcher.i18n import Phrase, Phrases, phrase
 from patcher.patching.change_record import NAMES, fork_state, state_of
 from patcher.patching.marked_lines import changed_lines
 from patcher.patching.status import RecordsStatus, records_status
@@ -63,6 +63,9 @@ def marker_checks(session: Session) -> tuple[Check, ...]:
         checks.append(
             Check("unrecorded", "markers", "warn", 0.0, text, phrase("write a record for them, or take them out"))
         )
+    if not found.from_note and (merged := session.other_verl) is not None:
+        fix = shlex.join(["uky-patch", "status", *merged.assumed])
+        checks.append(Check("verl", "markers", "warn", 0.0, merged.text, fix))
     checks += _document_checks(session, found)
     return tuple(checks)
 
@@ -78,7 +81,7 @@ def _document_checks(session: Session, found: RecordsStatus) -> Iterator[Check]:
             yield Check(f"file {name}", "markers", "warn", time.monotonic() - started, text, "uky-patch docs --write")
 
 
-def _fix_of_hand_edits(session: Session, outcomes: Iterable[RecordOutcome]) -> str:
+def _fix_of_hand_edits(session: Session, outcomes: Iterable[RecordOutcome]) -> Phrase | Phrases | str:
     """The command for patched files that were changed since; "" where there is none."""
     changed = [outcome for outcome in outcomes if outcome.kind == "tampered"]
     if not changed:
@@ -86,10 +89,14 @@ def _fix_of_hand_edits(session: Session, outcomes: Iterable[RecordOutcome]) -> s
     from patcher.patching.next_step import after_hand_edits
 
     step = after_hand_edits(session, changed)
-    return shlex.join(["uky-patch", *step.words]) if step is not None else ""
+    if step is None or not step.words:
+        return step.instead if step is not None else ""
+    return shlex.join(["uky-patch", *step.words])
 
 
-def _record_check(outcome: RecordOutcome, seconds: float, by_hand: str, changed: Spot | None) -> Check:
+def _record_check(
+    outcome: RecordOutcome, seconds: float, by_hand: Phrase | Phrases | str, changed: Spot | None
+) -> Check:
     name = f"record {outcome.id}"
     if changed is not None:
         text = phrase("{file}:{line} carries its mark, and is not what it makes", file=changed.file, line=changed.line)
@@ -108,7 +115,7 @@ def _record_check(outcome: RecordOutcome, seconds: float, by_hand: str, changed:
             return Check(name, "markers", "fail", seconds, outcome.detail, f"uky-patch explain {outcome.id}")
 
 
-def _file_check(session: Session, path: str, entry: PatchedFile, fix: str, *, since: bool) -> Check:
+def _file_check(session: Session, path: str, entry: PatchedFile, fix: Phrase | Phrases | str, *, since: bool) -> Check:
     """A patched file: is it there, as it was written, and with a marker of each record? `since`: it was changed, and
     still holds what the records made."""
     started = time.monotonic()

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from patcher.errors import ExitCode
 from patcher.i18n import Language, Phrase, language, phrase, show
 from patcher.plan.outcome import FAILED, Kind
-from patcher.report.commands import command_line, next_lines
+from patcher.report.commands import command_line, next_lines, step_command
 from patcher.report.header import (
     about_pre_images,
+    about_version,
     after_untried,
     environment_json,
     header,
@@ -56,7 +57,7 @@ def apply_report(
         report |= {"written": list(done.written), "commits": list(done.commits)}
         report |= {"environment": environment_json(session), "untried": untried_json(done.untried)}
         report["skipped"] = [outcome.id for outcome in done.plan.outcomes if outcome.skipped]
-        report["next"] = command_line(session, *step.words) if step is not None else ""
+        report["next"] = step_command(step, session)
         report["not_in_ledger"] = list(done.not_in_ledger)
         yield Json({**report, "ledger": done.pre_images.as_json(), "aside": done.aside})
     else:
@@ -76,13 +77,20 @@ def apply_exit_code(done: ApplyResult, *, dry_run: bool) -> int:
 def _next(
     done: ApplyResult, session: Session, order: Order | None, ids: Sequence[str], *, dry_run: bool
 ) -> NextStep | None:
-    from patcher.patching.next_step import adopting, after_failed_revert, after_failure, after_preview
+    from patcher.patching.next_step import (
+        adopting,
+        after_failed_revert,
+        after_failure,
+        after_git,
+        after_preview,
+    )
 
     if order is None:
         if not done.failed and done.not_in_ledger:
             return adopting(done.not_in_ledger)
-        changed = any(outcome.kind == "tampered" for outcome in done.plan.failed)
-        return after_failed_revert(session, ids) if changed else None
+        if not any(outcome.kind == "tampered" for outcome in done.plan.failed):
+            return None
+        return after_git(session, done.plan.failed) or after_failed_revert(session, ids)
     if done.failed:
         return after_failure(session, order, done.plan.outcomes)
     return after_preview(session, order, done) if dry_run else None
@@ -101,7 +109,8 @@ def _text(
     done: ApplyResult, session: Session, verb: str, diff: bool, step: NextStep | None, *, dry_run: bool
 ) -> Iterator[Part]:
     tongue = language()
-    lines = [*problems(session, tongue), *about_pre_images(done.pre_images, tongue)]
+    version = about_version(session, tongue) if verb != "revert" else []
+    lines = [*problems(session, tongue), *version, *about_pre_images(done.pre_images, tongue)]
     yield Lines(header(session, tongue), *lines, "")
     outcomes = done.plan.outcomes
     shown = [one for one in outcomes if one.kind in _SHOWN or one.skipped or one.id in done.changed]

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from patcher.i18n import Phrases, language, phrase, show
-from patcher.report.commands import command_line, next_lines
+from patcher.report.commands import next_lines, step_command
 from patcher.report.header import header, problems
 from patcher.terminal.document import Json, Lines, Part, Table
 from patcher.terminal.layout import width
@@ -61,7 +61,7 @@ class ChecksReport:
     def end(self, checks: Sequence[Check], step: NextStep | None) -> Iterator[Part]:
         """The sum, and the next command; or the contract's JSON."""
         if self._session.output == "json":
-            command = command_line(self._session, *step.words) if step is not None else ""
+            command = step_command(step, self._session)
             yield Json({"checks": [as_json(check) for check in checks], "nodes": [], "next": command})
             return
         yield from self._flush()

@@ -46,7 +46,12 @@ def next_lines(step: NextStep | None, session: Session, language: Language) -> l
     if step is None:
         return []
     about = [show(step.about, language)] if step.about else []
-    return [*about, phrase("Next: {command}", command=command_line(session, *step.words)).render(language)]
+    return [*about, phrase("Next: {command}", command=step.instead or step_command(step, session)).render(language)]
+
+
+def step_command(step: NextStep | None, session: Session) -> str:
+    """The next command; "" where there is none."""
+    return command_line(session, *step.words) if step is not None and step.words else ""
 
 
 def on_fork(

@@ -51,6 +51,12 @@ def problems(session: Session, language: Language) -> list[str]:
     return [f"{show('note', language)}: {show(text, language)}" for text in texts]
 
 
+def about_version(session: Session, language: Language) -> list[str]:
+    """A newer verl that was merged while the version file stayed."""
+    other = session.other_verl
+    return [f"{show('note', language)}: {other.text.render(language)}"] if other is not None else []
+
+
 def about_pre_images(found: PreImages, language: Language) -> list[str]:
     """What is wrong with the ledger and the pre-images, a line each."""
     return [f"{show('note', language)}: {text.render(language)}" for text, _ in found.findings]

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from patcher.i18n import Language, language, phrase, show
 from patcher.patching.next_step import after_status
-from patcher.report.commands import command_line
+from patcher.report.commands import step_command
 from patcher.report.header import (
     about_pre_images,
+    about_version,
     after_untried,
     environment_json,
     header,
@@ -40,7 +41,8 @@ def status_report(
         yield Json(status_json(status, beyond, session))
         return
     tongue = language()
-    notes = [*problems(session, tongue), *about_pre_images(status.pre_images, tongue)]
+    version = [] if status.from_note else about_version(session, tongue)
+    notes = [*problems(session, tongue), *version, *about_pre_images(status.pre_images, tongue)]
     yield Lines(*unknown_environment(session, tongue), header(session, tongue), *notes, "")
     shown = [one for one in status.outcomes if everything or one.skipped or one.kind != "not-needed"]
     yield Table(rows(shown, tongue))
@@ -66,6 +68,7 @@ def status_report(
 def status_json(status: RecordsStatus, beyond: Untried | None, session: Session) -> dict[str, Any]:
     """The JSON of `status`; `unrecorded` are marked lines that no record covers."""
     step = after_status(session, status)
+    other = None if status.from_note else session.other_verl
     return {
         "root": str(session.tree.root),
         "environment": environment_json(session),
@@ -76,7 +79,8 @@ def status_json(status: RecordsStatus, beyond: Untried | None, session: Session)
         "skipped": [outcome.id for outcome in status.outcomes if outcome.skipped],
         "ledger": status.pre_images.as_json(),
         "untried": untried_json(beyond),
-        "next": command_line(session, *step.words) if step is not None else "",
+        "merged_verl": other.version if other is not None else "",
+        "next": step_command(step, session),
     }
 
 
@@ -86,7 +90,7 @@ def _ending(
     if not session.environment.known:
         return phrase(". Next: {step}", step=NAME_IT).render(tongue)
     if step is not None:
-        return phrase(". Next: {command}", command=command_line(session, *step.words)).render(tongue)
+        return phrase(". Next: {command}", command=step.instead or step_command(step, session)).render(tongue)
     if status.pre_images:
         return ""
     if beyond is not None and not beyond.clean:

@@ -8,10 +8,12 @@ original is never put over the new file: `apply` begins anew, or `apply --merge`
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from patcher.errors import TreeError
 from patcher.i18n import Phrase, phrase
 from patcher.i18n.codec import decode
 from patcher.messages import english
@@ -48,8 +50,13 @@ class Replaced:
     """The verl version that the pre-images are of."""
     now: str = ""
 
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """All of them."""
+        return (*self.anew, *self.mixed, *self.stuck, *self.left)
+
     def __bool__(self) -> bool:
-        return bool(self.anew or self.mixed or self.stuck or self.left)
+        return bool(self.paths)
 
     def told_apart(self, told: Collection[str], *, forget: bool) -> Replaced:
         """The same, once it is known in which of `mixed` the two can be told apart. `forget`: the others are left."""
@@ -113,7 +120,7 @@ def find_replaced(session: Session, ledger: Ledger) -> Replaced:
         return Replaced()
     # A file that is neither patched nor original was edited by hand, or is of another release or commit. Git and pip
     # tell which: what they have delivered is no edit.
-    from patcher.git.delivered import delivered  # Not for `status` from its note.
+    from patcher.git.delivered import delivered, gone_on  # Not for `status` from its note.
 
     now = release_of(session)
     releases = {path: _release(ledger.files[path], ledger) for path in odd}
@@ -121,6 +128,8 @@ def find_replaced(session: Session, ledger: Ledger) -> Replaced:
     committed = session.given_delivered
     if committed is None:
         committed = delivered(session.tree.root, {path: source for path, source in odd.items() if path not in other})
+        rest = [path for path in odd if path not in other and path not in committed]
+        committed |= gone_on(session.tree.root, _before(session, ledger, rest))
     anew: list[str] = []
     mixed: list[str] = []
     for path in (path for path in odd if path in other or path in committed):
@@ -129,6 +138,17 @@ def find_replaced(session: Session, ledger: Ledger) -> Replaced:
         (mixed if ours else anew).append(path)
     known = sorted({releases[path] for path in (*anew, *mixed)} - {""})
     return Replaced(tuple(anew), tuple(mixed), before=", ".join(known), now=now)
+
+
+def _before(session: Session, ledger: Ledger, paths: Collection[str]) -> dict[str, tuple[bytes, Collection[str]]]:
+    """What files were before their records, as far as that is kept, and the digests of that and of what they became."""
+    found: dict[str, tuple[bytes, Collection[str]]] = {}
+    for path in paths:
+        entry = ledger.files[path]
+        with suppress(TreeError):
+            if (before := session.tree.original(entry)) is not None:
+                found[path] = before, (entry.original, entry.patched)
+    return found
 
 
 def release_of(session: Session) -> str:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from patcher.records.model import Record
     from patcher.records.symptoms import Symptom
     from patcher.session.symbol_answers import SymbolAnswers
+    from patcher.session.which_verl import OtherVerl
 
 NAME_IT = phrase("name the interpreter that trains: --python, or python = in uky-patch.toml")
 
@@ -124,6 +125,19 @@ class Session:
         from patcher.packages import probe
 
         return probe(self.python, self.tree.root, self.assume, named=self.config.python)
+
+    @cached_property
+    def other_verl(self) -> OtherVerl | None:
+        """A newer verl that was merged while the version file stayed; None also where the tree's version is assumed.
+
+        Git is asked, which takes a tenth of a second.
+        """
+        stated = self.environment.packages.get("verl")
+        if stated is None or stated.origin == "assumed":
+            return None
+        from patcher.session.which_verl import other_verl
+
+        return other_verl(self.tree.root, self.tree.package, stated.version)
 
     @property
     def unknown_environment(self) -> Phrase | None:

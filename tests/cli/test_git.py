@@ -82,3 +82,17 @@ def test_a_commit_outside_git_is_refused_before_anything_is_written(uky: Uky, tr
     assert "no git checkout" in answer.err
     assert (tree / "verl/server.py").read_text() == SERVER
     assert not (tree / ".uky-patch").exists()
+
+
+def test_committed_records_are_reverted_and_applied_again(uky: Uky, checkout: Path) -> None:
+    """What the revert has changed is this tool's, though no ledger is left that says so."""
+    assert uky("apply").code == 0
+    git(checkout, "commit", "-q", "-a", "-m", "patched")
+    assert uky("revert").code == 0
+    assert "--allow-dirty" not in uky("apply", "--diff", json=False).out
+    assert uky("apply").code == 0
+    assert git(checkout, "status", "--porcelain", "verl") == ""
+    assert uky("revert").code == 0
+    path = checkout / "verl/server.py"
+    path.write_text(path.read_text() + "\nLIMIT = 4\n")
+    assert uky("apply").code == 5

@@ -307,3 +307,22 @@ def test_a_file_that_the_fork_has_taken_out_stops_no_record(uky: Uky, tree: Path
     assert (applied.code, "left out, as this tree does not have it: verl/gone.py" in applied.out) == (0, True)
     assert "Parser(1)" in (tree / "verl/server.py").read_text()
     assert uky("status").code == 0
+
+
+def test_a_line_that_the_forks_own_record_made_is_edited_in_the_record_too(uky: Uky, tree: Path, records: Path) -> None:
+    """The edit is not to be lost: --force is named, and is not the next step."""
+    (records / "log-flag.toml").unlink()
+    (records / "utils-moved.toml").write_text(RECORD_OF_MOVE.replace('vllm = ">=2"', 'vllm = ">=9"'))
+    (tree / "patches").mkdir()
+    (tree / "patches/log-flag.toml").write_text(RECORD)
+    (tree / "uky-patch.toml").write_text('patches = ["patches"]\n')
+    uky("apply")
+    path = tree / "verl/server.py"
+    path.write_text(path.read_text().replace("enable_log=args.enable_log", "enable_log=not args.quiet"))
+    told = uky("status", json=False)
+    assert "Next: write the change into patches/log-flag.toml, then uky-patch apply --merge log-flag " in told.out
+    assert uky("status").json["next"] == ""
+    (tree / "patches/log-flag.toml").write_text(RECORD.replace('"args.enable_log"', '"not args.quiet"'))
+    assert uky("apply", "--merge", "log-flag").code == 0
+    assert "enable_log=not args.quiet" in path.read_text()
+    assert uky("status").code == 0

@@ -153,6 +153,24 @@ def test_where_they_were_tried_no_check_is_made(
     assert (status.code, status.out.splitlines()[-1].endswith("Nothing to do")) == (0, True)
 
 
+def test_breaks_that_a_check_has_left_are_known_while_the_files_are_the_same(ask: Ask) -> None:
+    """A fork of a release that records were tried on may have edits of its own, which the matrix knows nothing of."""
+    at = {"verl": "0.7.0", "vllm": "0.20.2"}
+    assert ask("check", **at).code == 1
+    for command in ("status", "apply", "verify"):
+        broken = ask(command, **at)
+        assert (broken.code, "1 that check calls breaks" in broken.out, "Nothing to do" in broken.out) == (
+            1,
+            True,
+            False,
+        )
+    assert ask("status", "--assume", "vllm==0.19.0", **at).code == 0
+    edited = ask("status", **at, text=BREAKING + "\n")
+    assert (edited.code, "check calls breaks" in edited.out) == (0, False)
+    assert ask("check", **at, text=FINE).code == 0
+    assert ask("status", **at).code == 0
+
+
 @pytest.mark.parametrize("verl", ["0.7.0.dev", "0.6.2"])
 def test_a_tree_between_releases_is_told_of_breaks_alone(ask: Ask, verl: str) -> None:
     """The records hold on the releases around it; what it has of its own nobody has tried."""
