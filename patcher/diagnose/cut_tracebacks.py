@@ -94,11 +94,15 @@ def frames_below(lines: Sequence[LogLine], speaker: str) -> tuple[Call, ...]:
         lines: the exception's line and those below it.
     """
     read: list[str] = []
+    headed = False
     for place in lines[1:]:
         text = strip_labels(place.text).text
-        if place.speaker == speaker and not read and not text.strip(" ^~"):
-            continue  # The marks of a line of code that was cut off.
+        if place.speaker == speaker and not read and (not text.strip(" ^~") or HEADER_PATTERN.match(text)):
+            headed = headed or bool(text.strip(" ^~"))
+            continue  # The marks of a line of code that was cut off, or a header.
         if place.speaker != speaker or not (FRAME.match(text) or (read and text[:1] in (" ", "\t"))):
+            # Frames below a header belong to it only where the log ends with them, and without an exception of theirs.
+            read = [] if headed else read
             break
         read.append(text)
     return calls_of(read)
@@ -180,6 +184,21 @@ def unfinished(last: Sequence[LogLine]) -> Raised | None:
     return Raised(name, shown, shown, "exception", frames=telling_frames(frames), message=message, calls=calls)
 
 
+def left_off(last: Sequence[LogLine]) -> Raised | None:
+    """The same for a traceback that breaks off below the marks of a look-up, `~~~~^^^^^`, and other lines follow. Only
+    for a log that tells nothing else: where another process writes on, the exception's line is mostly there too.
+
+    Args:
+        last: the last lines of the log, in order.
+    """
+    at = max((at for at, place in enumerate(last) if FRAME.match(strip_labels(place.text).text)), default=-1)
+    end = at + 1
+    while at >= 0 and end < len(last) and last[end].text[:4] == "    ":
+        end += 1
+    return unfinished(last[:end]) if at >= 0 and _LOOKED_UP.match(last[end - 1].text) else None
+
+
+_LOOKED_UP = re.compile(r" +~+\^+$")
 _ANNOUNCED = 3
 """Lines of the same process between the message and the first frame: `Traceback (most recent call last):` is one."""
 _ANNOUNCES = re.compile(

@@ -21,7 +21,7 @@ from patcher.diagnose.cut_messages import completed, parse_cut_import, parse_cut
 from patcher.diagnose.diagnosis import Explanation
 from patcher.diagnose.evidence import Call, LogLine, Raised
 from patcher.diagnose.exception_message import UNREADABLE_CODE, Matter, MessageParts, parse_message
-from patcher.diagnose.failed_code import mapping_with, none_operand, pointed_none
+from patcher.diagnose.failed_code import mapping_with, none_operand, pointed_none, taken_from
 from patcher.diagnose.frame import Frame, distribution, frame_of
 from patcher.diagnose.line_meaning import begins_anew
 from patcher.diagnose.message_words import at_caret, below_caret, own_words, remedy_in, straight, to_search_for
@@ -178,6 +178,8 @@ def _parts(
         own = calls[-1].code if calls else code
         said = _ITS_NAME.sub("", " ".join([first, *more])) if raised is not None and raised.message else ""
         return MessageParts("claim", names=(_claim(code),), found=values_of(said, own))
+    if is_code and calls and "~" in calls[-1].marks and all(taken := taken_from(calls[-1].code, calls[-1].marks)):
+        return MessageParts("cut", symbol=taken[0], names=(taken[1],), found=code)
     if is_code and of_settings(code):
         return MessageParts("cut", found=code)
     if raised is not None and raised.name and raised.message == (f"{raised.name}: ",):

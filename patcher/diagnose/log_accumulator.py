@@ -14,6 +14,7 @@ from patcher.diagnose.cut_tracebacks import (
     exception_set_in,
     frames_before,
     frames_below,
+    left_off,
     told_failure,
     unfinished,
     without_header,
@@ -274,6 +275,8 @@ class LogAccumulator:
             found.wait_before_end = self._wait_before_end
         if found.blank and (told := told_failure(found.last)) is not None:
             found.raised = [told]
+        elif found.blank:
+            found.unfinished = left_off(found.last)
         return found
 
     def _add_hit(self, sign: Sign, line: MatchedLine) -> None:

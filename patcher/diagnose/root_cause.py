@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from patcher.diagnose.evidence import Evidence, Hit, LogLine, Nature, Raised
-from patcher.diagnose.line_meaning import is_of_shell, tells_of_process
+from patcher.diagnose.line_meaning import ALONE, is_of_shell, nature, tells_of_process
 from patcher.logs.labels import strip_labels
 from patcher.logs.milestones import Phase
 from patcher.records.symptoms import Part, Symptom
@@ -117,7 +117,7 @@ def candidates(evidence: Evidence, hits: Sequence[Hit]) -> list[Candidate]:
         ]
     found = _with_inner_errors(_without_shell(found, evidence), evidence)
     found.sort(key=lambda one: (one.rank, one.place.offset, -one.weight))
-    return [*_announcement_before(found), *_waits_before_end(found, evidence), *found]
+    return [*_passed_on_before(found), *_announcement_before(found), *_waits_before_end(found, evidence), *found]
 
 
 def _wraps(place: LogLine, begin: LogLine) -> bool:
@@ -274,6 +274,26 @@ def candidate_of_exception(one: Raised, evidence: Evidence, bad: Mapping[str, in
     shown = {(place.number, place.text): place for place in (*because, *one.before, *one.frames, one.place)}
     about = tuple(sorted(shown.values(), key=lambda place: place.number))
     return Candidate(rank, one.because or one.place, one.count, survived, None, one.phase, about, raised=one)
+
+
+def _passed_on_before(found: Sequence[Candidate]) -> list[Candidate]:
+    """The exception shortly before the first candidate, where that only tells of an effect and both lines are a child's
+    output, which its parent has logged: `… - INFO - ValueError: no rows are left`."""
+    first = found[0] if found else None
+    if first is None or first.rank < _FOLLOWS or strip_labels(first.place.text).level != "INFO":
+        return []
+    for place in reversed([one for one in first.about if one.number < first.place.number]):
+        label = strip_labels(place.text)
+        if (
+            label.level == "INFO"
+            and (named := ALONE.match(label.text))
+            and nature(named["name"], None, label.text) == ("exception")
+        ):
+            own = first.symptom.phase if first.symptom is not None else ()
+            phase = first.phase or next(iter(own), None)
+            raised = Raised(named["name"], place, place, "exception", phase=phase, message=(label.text,))
+            return [Candidate(_UNKNOWN["exception"], place, 1, False, None, phase, first.about, raised=raised)]
+    return []
 
 
 def _announcement_before(found: Sequence[Candidate]) -> list[Candidate]:

@@ -144,6 +144,9 @@ def sentence_of(parts: MessageParts, who: Phrase, versions: Mapping[str, str]) -
         case "device":
             text = "{who}: tensors are on two devices, {found} and {wanted}"
             return phrase(text, who=who, found=parts.found, wanted=parts.wanted)
+        case "cut" if parts.symbol:
+            text = "{who} takes {name} from {of}, which has no such key or position; the traceback ends there"
+            return phrase(text, who=who, name=names, of=parts.symbol)
         case "cut" if not names and parts.found:
             return phrase("the log ends within a traceback, at {place}: {code}", place=who, code=parts.found)
         case "cut" if not names:

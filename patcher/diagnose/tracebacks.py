@@ -383,11 +383,16 @@ def _indent(text: str) -> int:
     return len(text) - len(text.lstrip())
 
 
+_CUT_NAME = re.compile(r"[a-z](?:Er{0,2}|Erro|Exc(?:e(?:p(?:t(?:io?)?)?)?)?)$")
+
+
 def _is_consequence(one: _Link, other: _Link) -> bool:
     """Whether the next exception of a chain is nearer to the root: one raised while handling this one, except in
     cleaning up."""
     if one.raised.nature == "wrapper":
         return True
+    if _CUT_NAME.search(other.raised.name) and one.raised.message:
+        return False  # The log ends within the name, and the first exception has a message.
     tidying = any(_TIDYING.search(place.text) for place in other.raised.frames[-2:])
     return one.then == "handling" and not tidying and not _hides(other.raised, one.raised)
 

@@ -138,7 +138,10 @@ def _of_request(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) ->
             "the command is written for another release of the program, the option is one of another of its commands, "
             "or it is misspelled"
         )
-    if parts.matter == "none" and (option := _OPTION.fullmatch(parts.symbol)) is not None:
+    # `assert args.seq_length is not None` says the same as a call of the option's value, which is None.
+    unset = parts.names[0].removesuffix(" is not None") if parts.matter == "claim" else parts.symbol
+    is_unset = parts.matter == "none" or (parts.matter == "claim" and unset != parts.names[0])
+    if is_unset and (option := _OPTION.fullmatch(unset)) is not None:
         text = (
             "nothing has set {name}: give it on the command line or in the configuration; where there is no such "
             "option, the code is of another release than the one that reads its options"

@@ -32,6 +32,9 @@ _AHEAD = re.compile(
     r"[\[【]?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?[\]】]?(?: std(?:err|out) F)? *(?=\()"
 )
 """The time that collectors of containers' output put before a prefix: `2026-01-11T10:00:00.123Z (Worker pid=81)`."""
+_BOLD = re.compile(r"(?P<before>(?:> ?)*)\*\*(?P<text>[A-Za-z_][\w.]*(?:Error|Exception)\b.*?)\*\*$")
+_QUOTED = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception): ")
+_FRAME = re.compile(r'\s*File "')
 _REPEATED = re.compile(r"\s*\[repeated \d+x across cluster\](?: \(Ray deduplicates logs by default\..*)?$")
 
 
@@ -132,4 +135,16 @@ def strip_prefix(text: str) -> Stripped:
     text = time + text
     if "[repeated " in text:
         text = _REPEATED.sub("", text)
+    if "**" in text or text.endswith("`"):
+        text = _without_markup(text)
     return Stripped(text, tuple(actors), speaker)
+
+
+def _without_markup(text: str) -> str:
+    """A line of a traceback without the marks of a web page: `**TypeError: no such key**`, and the one behind the last
+    line of a quotation, `ValueError: no rows are left` and a backtick."""
+    if _FRAME.match(text):
+        return text.replace("**", "")
+    if (found := _BOLD.match(text)) is not None:
+        return found["before"] + found["text"]
+    return text[:-1] if text.endswith("`") and text.count("`") % 2 and _QUOTED.match(text) else text

@@ -340,3 +340,58 @@ def test_the_assertion_is_read_from_frames_below_its_exception() -> None:
     assert sentence(log) == (
         "/workspace/vllm/vllm/v1/core/sched/scheduler.py:386 asserts num_new_tokens > 0, which does not hold"
     )
+
+
+@pytest.mark.parametrize(
+    ("before", "behind"), [("**", "**"), ("> **", "**"), ("", "`\n`node1:81:81 [0] NCCL INFO Bootstrap : Using eth0")]
+)
+def test_the_marks_of_a_web_page_are_no_part_of_an_exception(before: str, behind: str) -> None:
+    log = f"{HEAD}{OWN}{FRAME}    plant()\n{before}ValueError: There are no rows left{behind}\n\n"
+    assert sentence(f"{log}Process finished with exit code 1\n") == f"{WHO} says: There are no rows left"
+
+
+def test_a_name_at_which_the_log_ends_tells_less_than_the_exception_before_it() -> None:
+    log = (
+        f"{HEAD}{OWN}{FRAME}    plant()\nValueError: There are no rows left\n\n"
+        f"During handling of the above exception, another exception occurred:\n\n{HEAD}{OWN}{FRAME}    dig()\n"
+    )
+    assert sentence(f"{log}KeyErr") == f"{WHO} says: There are no rows left"
+    assert "There are no beds" in sentence(f"{log}PlantError: There are no beds left\n")
+
+
+def test_an_assertion_of_a_value_of_the_command_line_tells_that_it_is_not_given() -> None:
+    """The exception stands above the header of the traceback that it ended."""
+    code = "    assert args.bed_length is not None\n"
+    found = diagnosed(f"AssertionError\n{HEAD}{OWN}{FRAME}{code}").root
+    assert found is not None
+    assert found.explanation is not None
+    assert str(found.explanation.sentence).startswith(f"{WHO} asserts args.bed_length is not None")
+    assert str(found.explanation.often).startswith("nothing has set bed_length")
+    other = diagnosed(f"AssertionError\n{HEAD}{OWN}{FRAME}    assert bed is not None\n").root
+    assert other is not None
+    assert other.explanation is not None
+    assert other.explanation.often is None
+
+
+def test_a_traceback_that_breaks_off_is_a_failure_whatever_follows() -> None:
+    code = "    bed = self._beds[number]\n          ~~~~~~~~~~^^^^^^^^\n"
+    said = f"{WHO} takes number from self._beds, which has no such key or position; the traceback ends there"
+    assert sentence(f"{FRAME}{code}(Process-7 garden) Putting bed 4 back\n(Process-7 garden) Bed 4 was put back\n") == (
+        said
+    )
+    assert diagnosed("(Process-7 garden) Putting bed 4 back\n").blank
+
+
+@pytest.mark.parametrize(("level", "number"), [("INFO", 1), ("DEBUG", 3)])
+def test_what_a_child_said_is_the_root_of_its_end(level: str, number: int) -> None:
+    label = "2026-01-10 10:00:00,100 - __main__ - "
+    end = "Received sigquit from a child process. It usually means the child failed."
+    log = (
+        f"{label}{level} - json.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char 0)\n"
+        f"{label}INFO - \n"
+        f"{label}INFO - [2026-01-10 10:00:00] {end}\n"
+    )
+    found = diagnosis_of(Scanner(load_symptoms()).scan([("run.log", io.BytesIO(log.encode()))]), FixContext({}))
+    assert found.root is not None
+    assert found.root.place.number == number
+    assert "sglang-child-failed" in [one.id for one in found.findings]
