@@ -30,6 +30,7 @@ def test_they_are_valid() -> None:
 def fork(tmp_path: Path) -> Path:
     """A fork in a folder of its repository, and a vLLM that lacks what it imports."""
     write_tree(tmp_path / "work/fork", "server")
+    subprocess.run(["git", "init", "-q", str(tmp_path / "work")], check=True)
     (tmp_path / "vllm/vllm/utils").mkdir(parents=True)
     (tmp_path / "vllm/vllm/__init__.py").write_text('__version__ = "2.1"\n')
     (tmp_path / "vllm/vllm/utils/__init__.py").write_text("class Parser: ...\n")

@@ -73,7 +73,7 @@ def test_what_a_function_adds_to_a_list_of_names_may_be_any(package: Package) ->
 
 def test_what_the_package_itself_uses_beside_compiled_code_is_not_missing_for_certain(package: Package) -> None:
     """torch/_C.so puts FloatTensor into torch.cuda, and torch's own code uses it."""
-    files = {"cuda.py": "", "dynamo.py": "import pkg\nTYPES = (pkg.cuda.FloatTensor,)\n"}
+    files = {"cuda.py": "import pkg._C\n", "dynamo.py": "import pkg\nTYPES = (pkg.cuda.FloatTensor,)\n"}
     assert package(files).has("pkg.cuda.FloatTensor") is False
     symbols = package({**files, "_C.so": ""})
     assert symbols.has("pkg.cuda.FloatTensor") is None

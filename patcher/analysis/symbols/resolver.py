@@ -294,9 +294,14 @@ class Symbols:
         return Resolution(unsure or Absent(module.name, name))
 
     def _is_written_out(self, module: Module, name: str) -> bool:
-        """Whether the package's own text says `torch.cuda.FloatTensor`, which its compiled code alone sets."""
-        before = f"{module.name}.".encode()
-        return any(self.text.before(one).endswith(before) for one in self.text.mentions(name))
+        """Whether the package's own code says `torch.cuda.FloatTensor`, which its compiled code alone sets.
+
+        Compiled code works on modules that use it themselves: torch/cuda/__init__.py speaks of `torch._C`.
+        """
+        if f"{self.modules.name}._C".encode() not in self.modules.text(module):
+            return False
+        written = re.compile(rb"(?:^|[\s(\[,=])%s$" % re.escape(f"{module.name}.".encode()))
+        return any(written.search(self.text.before(one)) for one in self.text.mentions(name))
 
     def bound(self, module: Module, binding: Binding, name: str) -> Resolution:
         """What one binding of a name in a module's body gives."""
