@@ -19,7 +19,7 @@ from tests.matrix.pairs import OLDER, VERL, copy_of, parsed, session
 pytestmark = [pytest.mark.network, pytest.mark.slow]
 
 VLLM = ("0.12.0", "0.20.2")
-SEEDS = range(50 if ALL_CASES else 12)
+SEEDS = range(50 if ALL_CASES else 10)
 TREES = VERL if ALL_CASES else tuple(verl for verl in VERL if verl not in OLDER[:-1])
 FILES = tuple(dict.fromkeys(file for record in load() for file in record.files))
 
