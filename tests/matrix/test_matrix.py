@@ -1,6 +1,6 @@
 """Every verl release with every vLLM release: apply, a clean status, nothing left to write, and every byte back.
 
-Of verl 0.4 and 0.5 with each fifth vLLM release, of the others with each third; with all of them with
+Of verl 0.4 and 0.5 with each sixth vLLM release, of the others with each fourth; with all of them with
 UKY_PATCH_ALL_CASES=1.
 """
 
