@@ -287,7 +287,7 @@ def _passed_on_before(found: Sequence[Candidate]) -> list[Candidate]:
         if (
             label.level == "INFO"
             and (named := ALONE.match(label.text))
-            and nature(named["name"], None, label.text) == ("exception")
+            and nature(named["name"], None, label.text) == "exception"
         ):
             own = first.symptom.phase if first.symptom is not None else ()
             phase = first.phase or next(iter(own), None)
