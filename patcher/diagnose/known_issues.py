@@ -34,6 +34,15 @@ _LONGEST = 160
 """Characters of a message that are compared. A message with C++ names or shapes may be much longer."""
 _TELLING = 24
 """Characters above which a message identifies a failure alone. `KeyError: 'type'` does so only with its frame."""
+_ANYWHERE = re.compile(
+    r"\w+ (?:assignment )?index out of range|pop from an empty|Expecting value|Extra data"
+    r"|(?:too many|not enough) values to|string indices must be|'\w+' object (?:is not|does not support|cannot be)"
+    r"|(?:object|argument) of type '\w+' |(?:can't|cannot) pickle|m(?:ax|in)\(\) |unsupported operand|division by zero"
+    r"|dictionary changed size|'(?:NoneType|bool|bytes|dict|float|int|list|set|str|tuple)' object has no attribute"
+)
+"""Messages of Python itself, which any code may cause: they identify a failure only with its frame."""
+_MANY_FRAMES = 4
+"""So many files with one message: it is a common one, and identifies a failure only with its frame."""
 _MOST = 3
 _PROJECTS = ("verl-project/", "vllm-project/", "ray-project/", "sgl-project/", "NVIDIA/", "huggingface/", "Dao-AILab/")
 
@@ -80,8 +89,10 @@ def known_issues(line: str, files: Sequence[str] = ()) -> tuple[KnownIssue, ...]
     exception, message = normalised(strip_labels(line).text.strip())
     here = frozenset(files)
     parts = parse_message([line])
-    alone = parts is None or parts.matter in TELLING_ALONE
+    alone = (parts is None or parts.matter in TELLING_ALONE) and not _ANYWHERE.match(message)
     found = [one for one in _of(exception) if _is_about(one, message, here, alone)]
+    if len({one.frame for one in found}) >= _MANY_FRAMES:
+        found = [one for one in found if one.frame in here]
     found.sort(key=lambda one: (one.frame not in here, -len(one.message), not one.fixed_in, not one.of_a_project))
     longest = max((len(one.message) for one in found), default=0)
     return tuple(one for one in found if len(one.message) == longest or one.frame in here)[:_MOST]

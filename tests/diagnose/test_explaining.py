@@ -677,6 +677,18 @@ def test_public_threads_are_found_by_exception_message_and_frame() -> None:
     assert known_issues(shapes, ["other/code.py"]) == ()
 
 
+def test_a_message_that_any_code_may_cause_needs_its_file() -> None:
+    assert known_issues("IndexError: tuple index out of range", ["other/code.py"]) == ()
+    assert known_issues("json.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char 0)") == ()
+    assert known_issues("TypeError: cannot pickle '_thread.lock' object", ["other/code.py"]) == ()
+    assert {one.frame for one in known_issues("IndexError: list index out of range", ["vllm/config.py"])} <= {
+        "vllm/config.py"
+    }
+    meta = "NotImplementedError: Cannot copy out of meta tensor; no data!"
+    assert known_issues(meta, ["other/code.py"]) == ()  # Seven files of five projects say so.
+    assert known_issues(meta, ["peft/peft_model.py", "accelerate/hooks.py", "torch/nn/modules/module.py"])
+
+
 def test_the_index_of_threads_holds_each_once_in_its_normal_form() -> None:
     rows = read((shipped("symptoms") / FILE).read_text(encoding="utf-8").splitlines())
     assert len({one.thread for one in rows}) >= 400
