@@ -75,7 +75,7 @@ def compute(session: Session, request: CheckRequest) -> tuple[Check, bool]:
     beyond = (_about_project(project_around),) if project_around is not None else ()
     empty = None if verl or report.uses or project.has_code() else _about_empty(session.tree.root, project.top)
     notes = (
-        *((session.other_verl.text,) if session.other_verl is not None else ()),
+        *((session.merged_verl.text,) if session.merged_verl is not None else ()),
         *((empty,) if empty is not None else () if report.uses else (_about_no_use(report),)),
         *report.notes,
         *misread,

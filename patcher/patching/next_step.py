@@ -38,7 +38,7 @@ def after_status(session: Session, status: RecordsStatus) -> NextStep | None:
         return None
     if (step := after_git(session, status.outcomes)) is not None:
         return step
-    if not status.from_note and (step := after_other_verl(session)) is not None:
+    if not status.from_note and (step := after_merged_verl(session)) is not None:
         return step
     if any(outcome.kind in FAILED for outcome in status.outcomes):
         from patcher.patching.applying import Order
@@ -66,10 +66,10 @@ def after_git(session: Session, outcomes: Iterable[RecordOutcome]) -> NextStep |
     return NextStep((), going.title, going.end) if going is not None else None
 
 
-def after_other_verl(session: Session) -> NextStep | None:
+def after_merged_verl(session: Session) -> NextStep | None:
     """Where the tree may be another verl than its file says, no record is skipped or applied before that is known."""
-    other = session.other_verl
-    return NextStep(("status", *other.assumed)) if other is not None else None
+    merged = session.merged_verl
+    return NextStep(("status", *merged.assumed)) if merged is not None else None
 
 
 def adopting(names: Sequence[str]) -> NextStep:
@@ -98,7 +98,7 @@ def after_failure(
 
     With `look` a command that only shows what would change.
     """
-    if (step := after_git(session, outcomes) or after_other_verl(session)) is not None:
+    if (step := after_git(session, outcomes) or after_merged_verl(session)) is not None:
         return step
     changed = [outcome for outcome in outcomes if outcome.kind == "tampered"]
     if changed:

@@ -63,7 +63,7 @@ def marker_checks(session: Session) -> tuple[Check, ...]:
         checks.append(
             Check("unrecorded", "markers", "warn", 0.0, text, phrase("write a record for them, or take them out"))
         )
-    if not found.from_note and (merged := session.other_verl) is not None:
+    if not found.from_note and (merged := session.merged_verl) is not None:
         fix = shlex.join(["uky-patch", "status", *merged.assumed])
         checks.append(Check("verl", "markers", "warn", 0.0, merged.text, fix))
     checks += _document_checks(session, found)

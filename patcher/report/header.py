@@ -53,8 +53,8 @@ def problems(session: Session, language: Language) -> list[str]:
 
 def about_version(session: Session, language: Language) -> list[str]:
     """A newer verl that was merged while the version file stayed."""
-    other = session.other_verl
-    return [f"{show('note', language)}: {other.text.render(language)}"] if other is not None else []
+    merged = session.merged_verl
+    return [f"{show('note', language)}: {merged.text.render(language)}"] if merged is not None else []
 
 
 def about_pre_images(found: PreImages, language: Language) -> list[str]:

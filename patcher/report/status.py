@@ -68,7 +68,7 @@ def status_report(
 def status_json(status: RecordsStatus, beyond: Untried | None, session: Session) -> dict[str, Any]:
     """The JSON of `status`; `unrecorded` are marked lines that no record covers."""
     step = after_status(session, status)
-    other = None if status.from_note else session.other_verl
+    merged = None if status.from_note else session.merged_verl
     return {
         "root": str(session.tree.root),
         "environment": environment_json(session),
@@ -79,7 +79,7 @@ def status_json(status: RecordsStatus, beyond: Untried | None, session: Session)
         "skipped": [outcome.id for outcome in status.outcomes if outcome.skipped],
         "ledger": status.pre_images.as_json(),
         "untried": untried_json(beyond),
-        "merged_verl": other.version if other is not None else "",
+        "merged_verl": merged.version if merged is not None else "",
         "next": step_command(step, session),
     }
 

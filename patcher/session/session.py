@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from patcher.plan.own_imports import TreeLookup
     from patcher.records.model import Record
     from patcher.records.symptoms import Symptom
+    from patcher.session.merged_verl import MergedVerl
     from patcher.session.symbol_answers import SymbolAnswers
-    from patcher.session.which_verl import OtherVerl
 
 NAME_IT = phrase("name the interpreter that trains: --python, or python = in uky-patch.toml")
 
@@ -127,7 +127,7 @@ class Session:
         return probe(self.python, self.tree.root, self.assume, named=self.config.python)
 
     @cached_property
-    def other_verl(self) -> OtherVerl | None:
+    def merged_verl(self) -> MergedVerl | None:
         """A newer verl that was merged while the version file stayed; None also where the tree's version is assumed.
 
         Git is asked, which takes a tenth of a second.
@@ -135,9 +135,9 @@ class Session:
         stated = self.environment.packages.get("verl")
         if stated is None or stated.origin == "assumed":
             return None
-        from patcher.session.which_verl import other_verl
+        from patcher.session.merged_verl import merged_verl
 
-        return other_verl(self.tree.root, self.tree.package, stated.version)
+        return merged_verl(self.tree.root, self.tree.package, stated.version)
 
     @property
     def unknown_environment(self) -> Phrase | None:

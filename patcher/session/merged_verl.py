@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from patcher.errors import TreeError
 from patcher.git.checkout import Checkout, checkout
 from patcher.git.history import blobs
+from patcher.i18n import Phrase, phrase
 
 if TYPE_CHECKING:
     from packaging.version import Version
@@ -22,18 +23,38 @@ _MERGES = 500
 """How many merges are looked at, the newest first. verl itself has few: its pull requests are squashed. A guess."""
 
 
-class Merged(NamedTuple):
-    """A verl of a newer version than the file states, and the commit that has merged it."""
+class MergedVerl(NamedTuple):
+    """A verl of a newer version than the version file states, and the commit that has merged it."""
 
     version: str
     commit: str
+    file: str
+    stated: str
+
+    @property
+    def text(self) -> Phrase:
+        return phrase(
+            "{file} says {stated}, and the merge {commit} has brought in verl {version}. Which records are needed "
+            "hangs on that: if the tree is {version} now, write that into the file, or say --assume verl=={version} "
+            "each time",
+            file=self.file,
+            stated=self.stated,
+            commit=self.commit[:9],
+            version=self.version,
+        )
+
+    @property
+    def assumed(self) -> tuple[str, str]:
+        """The option that takes it for the tree's."""
+        return "--assume", f"verl=={self.version}"
 
 
-def merged_version(root: Path, file: str, stated: str) -> Merged | None:
+def merged_verl(root: Path, package: str, stated: str) -> MergedVerl | None:
     """What the newest merge has merged that left `stated` in the version file, where that was a newer verl.
 
     None too where git cannot be asked. A file that was set right since states something else than the merge left.
     """
+    file = f"{package}/version/version"
     place, here = checkout(root), _version(stated)
     if place is None or here is None:
         return None
@@ -51,7 +72,8 @@ def merged_version(root: Path, file: str, stated: str) -> Merged | None:
             newer = {one: parent for parent in parents if (one := _version(states.get(parent, ""))) and one > here}
             if newer:
                 highest = max(newer)
-                return Merged(_released(place, newer[highest], highest) or states[newer[highest]], commit)
+                version = _released(place, newer[highest], highest) or states[newer[highest]]
+                return MergedVerl(version, commit, file, stated)
     except TreeError:
         return None
     return None
