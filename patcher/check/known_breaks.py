@@ -41,17 +41,22 @@ def keep_breaks(done: Check, request: CheckRequest) -> None:
     place = _place(session)
     known = place.read() or {}
     against = tuple(sorted(done.report.against.items()))
-    if known.get(against, {}) != left:
+    if known.get(against) != left:
         place.keep({**known, against: left})
 
 
-def known_breaks(session: Session) -> int:
-    """How many breaks the last check has left in files that are still what they were, on what is installed here."""
-    counts = [0]
+def known_breaks(session: Session) -> int | None:
+    """How many breaks the last check has left in files that are still what they were, on what is installed here.
+
+    None where it is not known: no check of this tree was made on that, or the files with breaks were edited since.
+    """
+    counts = []
     for against, left in (_place(session).read() or {}).items():
         if all((session.environment.version(distribution_of(name)) or ABSENT) == version for name, version in against):
-            counts.append(sum(count for file, (count, digests) in left.items() if _digest(session, file) in digests))
-    return max(counts)
+            same = [count for file, (count, digests) in left.items() if _digest(session, file) in digests]
+            if same or not left:
+                counts.append(sum(same))
+    return max(counts, default=None)
 
 
 def _digest(session: Session, file: str) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from patcher.check.known_breaks import known_breaks
 from patcher.i18n import Language, language, phrase, show
 from patcher.patching.next_step import after_status
 from patcher.report.commands import step_command
@@ -95,6 +96,10 @@ def _ending(
         return ""
     if beyond is not None and not beyond.clean:
         return after_untried(beyond, session).render(tongue)
+    if beyond is None and session.environment.version("vllm") is not None and known_breaks(session) is None:
+        # The records are tried on releases; what the fork has written itself only a check reads.
+        text = ". Nothing to do for the records; the fork's own code is judged by: {command}"
+        return phrase(text, command=session.command("check")).render(tongue)
     return show(". Nothing to do", tongue)
 
 
