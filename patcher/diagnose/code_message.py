@@ -49,7 +49,8 @@ def parse_by_code(line: str, calls: Sequence[Call]) -> MessageParts | None:
         return MessageParts("unprovided")
     if _BY_ZERO.match(line):
         name = divisor(last.code, last.marks)
-        return MessageParts("divisor", names=(name,)) if name else None
+        given, at = _given_divisor(name, calls)
+        return MessageParts("divisor", symbol=given, names=(name,), found=at) if name else None
     if _OUT_OF_RANGE.match(line):
         what, place = taken_from(last.code, last.marks)
         return MessageParts("place", names=(what,), found=place) if what else None
@@ -95,6 +96,25 @@ def _allocation(calls: Sequence[Call]) -> MessageParts | None:
                 return None  # The message is another one's, as of a warm-up that tells what to lower.
             return MessageParts("allocation", symbol=frame.shown, found=code[:_LONGEST])
     return None
+
+
+def _given_divisor(name: str, calls: Sequence[Call]) -> tuple[str, str]:
+    """What the caller gives for the divisor of a function that divides the first of its two arguments by the second,
+    and where: `world_size` of `divide(heads, world_size)`, below which `numerator % denominator` fails."""
+    given = at = ""
+    for outer, inner in zip(calls[-2::-1], calls[:0:-1], strict=True):
+        function, frame = _FUNCTION.search(inner.frame), frame_of(outer.frame)
+        if not (given or name).isidentifier() or function is None or frame is None:
+            break
+        node = statement_of(outer.code) or ast.Pass()
+        called = [one for one in ast.walk(node) if isinstance(one, ast.Call)]
+        called = [one for one in called if ast.unparse(one.func).rpartition(".")[2] == function["name"]]
+        match called:
+            case [ast.Call(args=[_, ast.expr() as second], keywords=[])]:
+                given, at = ast.unparse(second), frame.shown
+            case _:
+                break
+    return given, at
 
 
 def with_class(parts: MessageParts, calls: Sequence[Call]) -> MessageParts:

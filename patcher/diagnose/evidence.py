@@ -76,14 +76,15 @@ class Hit:
         return self.since or self.first
 
 
-Nature = Literal["exception", "printed", "effect", "wrapper", "signal"]
+Nature = Literal["exception", "printed", "effect", "wrapper", "signal", "told"]
 """How an exception relates to the root cause:
 
 - `exception`: raised by code;
 - `printed`: a program printed the message of one, without a traceback;
 - `effect`: seen because another process ended, such as a closed connection;
 - `wrapper`: carries another exception, `RayTaskError(ValueError)`;
-- `signal`: no exception, but a process that ended by a signal or with an exit code.
+- `signal`: no exception, but a process that ended by a signal or with an exit code;
+- `told`: no exception, but an error that a library or an installer told, and may have survived: `NCCL WARN …`.
 """
 
 
@@ -286,7 +287,7 @@ def _merge_findings(own: Sequence[LogOfRun], daemons: Sequence[LogOfRun], ranks:
     ]
     trends = [ranks.hit(hit, part) for part in own for hit in part.evidence.trends]
     bad = [hit.start for hit in hits.values() if hit.symptom.kind == "failure"]
-    bad += [one.place for one in raised if not one.handled]
+    bad += [one.place for one in raised if not one.handled and one.nature != "told"]
     for part in daemons if bad else ():
         for hit in part.evidence.hits:
             one = replace(ranks.hit(hit, part), by_ray_daemon=True)

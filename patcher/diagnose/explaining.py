@@ -21,7 +21,7 @@ from patcher.diagnose.cut_messages import completed, parse_cut_import, parse_cut
 from patcher.diagnose.diagnosis import Explanation
 from patcher.diagnose.evidence import Call, LogLine, Raised
 from patcher.diagnose.exception_message import UNREADABLE_CODE, Matter, MessageParts, parse_message
-from patcher.diagnose.failed_code import mapping_with, none_operand, pointed_none, taken_from
+from patcher.diagnose.failed_code import mapping_with, none_operand, pointed_none, taken_from, zero_in
 from patcher.diagnose.frame import Frame, distribution, frame_of
 from patcher.diagnose.line_meaning import begins_anew
 from patcher.diagnose.message_words import at_caret, below_caret, own_words, remedy_in, straight, to_search_for
@@ -84,7 +84,7 @@ def explain(
     # All frames, not only those that are shown.
     texts = [one.frame for one in calls if one.frame] or texts
     frames = [frame for text in texts if (frame := frame_of(text)) is not None]
-    at = _asking_frame(texts, frames)
+    at = (_sender(raised, frames) if _NOT_PICKLED.search(first) else None) or _asking_frame(texts, frames)
     if parts is not None and parts.matter == "claim":
         at = frames[-1] if frames else None
     elif parts is not None and parts.matter == "unwritten":
@@ -119,6 +119,8 @@ def explain(
     if parts is not None and raised is not None and (tried := _tried(raised, parts)):
         text = "{sentence}; before that it looked for {names}, which was not there either"
         sentence = phrase(text, sentence=sentence, names=", ".join(tried))
+    if parts is not None and parts.matter == "words" and calls and (zero := zero_in(first, calls[-1].code)):
+        sentence = phrase("{sentence}; {name} is 0", sentence=sentence, name=zero)
     if raised is not None and raised.because is not None:
         said = strip_labels(raised.because.text).text.strip()
         sentence = phrase("the program says: {words}; then {sentence}", words=said, sentence=sentence)
@@ -202,6 +204,20 @@ def _asking_frame(texts: Sequence[str], frames: Sequence[Frame]) -> Frame | None
     if not asking:
         return None
     return _innermost(asking) or _innermost(frames) or frames[-1]
+
+
+_NOT_PICKLED = re.compile(r"\b(?:cannot|can't) (?:pickle|get local object)\b", re.IGNORECASE)
+_PICKLES = re.compile(r"(?:(?:python/)?ray|cloudpickle|dill|joblib|multiprocess|torch/multiprocessing)/")
+
+
+def _sender(raised: Raised | None, frames: Sequence[Frame]) -> Frame | None:
+    """The innermost frame outside of what pickles and sends, which has handed over what cannot be pickled."""
+    shown = [frame_of(place.text) for place in raised.frames] if raised is not None else []
+    for some in (frames, [frame for frame in shown if frame is not None]):
+        senders = [one for one in some if not (_PICKLES.match(one.path) or (one.installed and not one.package))]
+        if senders:
+            return senders[-1]
+    return None
 
 
 def _line(at: Frame | None, calls: Sequence[Call], *, unwritten: bool) -> str:

@@ -257,6 +257,36 @@ def divisor(code: str, marks: str) -> str:
     return names.pop() if len(names) == 1 else ""
 
 
+def zero_in(message: str, code: str) -> str:
+    """What a message gives as 0, as the code calls it: `len(shards)` of `f"MP={len(shards)}"` and `MP=0`; "" where it
+    gives no 0, or several."""
+    node = statement_of(code)
+    for text in (one for one in ast.walk(node or ast.Pass()) if isinstance(one, ast.JoinedStr)):
+        zeros = {name for name, value in _filled_in(text, message).items() if value.strip(" .,;()") == "0"}
+        if zeros:
+            return zeros.pop() if len(zeros) == 1 else ""
+    return ""
+
+
+def _filled_in(text: ast.JoinedStr, message: str) -> dict[str, str]:
+    """The values that an f-string has put between its words; empty where the message is another one."""
+    found: dict[str, str] = {}
+    name, at = "", 0
+    for part in text.values:
+        if isinstance(part, ast.FormattedValue):
+            if name:
+                return {}  # Between `{rank}{size}` nothing parts the values.
+            name = ast.unparse(part.value)
+        elif isinstance(part, ast.Constant):
+            begin = message.find(str(part.value), at)
+            if begin < 0:
+                return {}
+            if name:
+                found[name] = message[at:begin] if at else message[:begin].rpartition(": ")[2]
+            name, at = "", begin + len(str(part.value))
+    return {**found, name: message[at:]} if name else found
+
+
 def _pointed_at(code: str, marks: str) -> ast.expr | None:
     """The expression below which Python printed `~~^~~` or `^^^^`."""
     line = code.splitlines()[0] if code else ""

@@ -273,6 +273,8 @@ _ENDINGS: tuple[tuple[str, str, How], ...] = (
     ),
     ("killing subprocess", r"^Killing subprocess \d+$", "failed"),
     ("died with <signals.sig", r"\bdied with <Signals\.SIG", "killed"),
+    # Open MPI: `[node7:00081] Signal: Aborted (6)`
+    ("signal: ", r"^Signal: [A-Z][\w ]{2,40} \(\d+\)$", "killed"),
     ("signal", r"\b(?:terminated|killed|exited|died|crashed) (?:by|with|due to|from) signal:? ?\S", "killed"),
     (
         "exit",
@@ -333,11 +335,12 @@ _COMPLAINT = re.compile(
     re.IGNORECASE,
 )
 # Errors that native programs print in forms of their own: of Ascend `[Error]: …`, `EE1002: …`, `ERR02200 …` and
-# `runtime result = 507046`, of nccl-tests `node7: Test CUDA failure common.cu:941 'invalid device ordinal'`, and of
-# Microsoft's compiler `launcher.c(12): error C2059: syntax error: '}'`.
+# `runtime result = 507046`, of nccl-tests `node7: Test CUDA failure common.cu:941 'invalid device ordinal'`, of Open
+# MPI's daemons, and of Microsoft's compiler `launcher.c(12): error C2059: syntax error: '}'`.
 _NATIVE = re.compile(
     r"\[Error\]: \S|E[A-Z]\d{4}: \S|(?:.* )?ERR\d{5} \S|.*\bruntime result = [1-9]\d*"
     r"|(?:\S+: )?Test (?:CUDA|NCCL) failure \S"
+    r"|(?:ORTE|PRTE|PRRTE) has lost communication with a remote daemon"
     r"|\S[^()]{0,200}\(\d+\) ?: (?:fatal )?error [A-Z]{1,3}\d{4}: \S"
 )
 _LEVELS = ("ERROR", "CRITICAL", "FATAL")

@@ -44,6 +44,7 @@ from patcher.diagnose.progress import RunProgress
 from patcher.diagnose.python_form import pytest_frames
 from patcher.diagnose.said_before import first_of, said_before
 from patcher.diagnose.timed_pattern import TimedPattern
+from patcher.diagnose.told_errors import told_error
 from patcher.diagnose.tracebacks import FRAME, HEADER_PATTERN, Chain, follow_traceback, later_phase, lines_of
 from patcher.diagnose.version_lines import version_of_egg, versions_in
 from patcher.logs.labels import strip_labels
@@ -241,6 +242,10 @@ class LogAccumulator:
                 self._add_versions(word, line)
         if line.offset not in self._endings and any(role.raised for role in roles):
             self._add_exception_line(line)
+        if any(role.told for role in roles) and (words := told_error(line.place.text)):
+            raised = self._add_failure("", "told", line)
+            if raised is not None:
+                raised.message = (words,)
 
     def close(self, name: str, last: Block | None, size: int) -> None:
         """A file is complete: count its lines, and keep its last ones. `last` is its last block, `size` its bytes."""

@@ -112,6 +112,7 @@ class WordRole:
     header: bool = False
     raised: bool = False
     ending: bool = False
+    told: bool = False
     version: bool = False
     inner: bool = False
     origin: str = ""
@@ -126,7 +127,7 @@ class WordRole:
     @property
     def matters(self) -> bool:
         """Whether it may show an error or an end."""
-        return bool(self.signs) or self.header or self.raised or self.ending
+        return bool(self.signs) or self.header or self.raised or self.ending or self.told
 
     @property
     def bar(self) -> bool:

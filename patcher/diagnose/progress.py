@@ -13,7 +13,9 @@ from patcher.logs.lines import Line
 from patcher.logs.milestones import Milestones, Phase
 
 _ANY_BAR = re.compile(r"(?P<name>.*?):?\s*\d+%\|[^|]*\|\s*(?P<done>\d+)/(?P<all>\d+)\s*\[")
-_TRAINING = re.compile(r"training progress|train|episode|epoch|steps?\b|rollout batch|^\d+\|\d+\|loss", re.IGNORECASE)
+_TRAINING = re.compile(
+    r"training progress|train|episode|epoch|make[_ ]experience|steps?\b|rollout batch|^\d+\|\d+\|loss", re.IGNORECASE
+)
 """Names of the bars of training; torchtune's is `1|10|Loss: 1.53`."""
 _VERL = "Training Progress"
 """verl's own bar. Its steps are milestones; drawn again at an exit, it shows no progress."""
@@ -29,6 +31,8 @@ _LOGGED = re.compile(
 PPOTrainer does, `{'eps': 1, 'objective/kl': 10.5, …`, as LLaMA-Factory does, `{"current_steps": 10, "total_steps": 90,
 "loss": …`, and as scripts after those of torchvision and DETR do: `Epoch: [4]  [ 20/900]  lr: 0.0003  loss: 2.7100
 (2.9300)`."""
+_BEHIND_BAR = re.compile(r"\] *\{'(?:loss|eps)': ")
+"""The same behind the bar on the same line: `1%|1 | 1/100 [00:01<02:33, 1.55it/s]  {'loss': 1.2, …`."""
 _TIMED = "Total step time: "
 """A step as NeMo-RL reports it when it is done: `• Total step time: 201.90s`."""
 _NAMED_STEP = re.compile(r"Finished: 'step', time cost: ")
@@ -125,6 +129,8 @@ class MovingBars:
         """Whether this line, without labels, shows more progress than any line of its kind before, or an answered
         request."""
         at = text.find("%|")
+        if at >= 0 and milestones.step is None and _BEHIND_BAR.search(text[at : at + _LENGTH]):
+            return True
         if at >= 0:
             found = _ANY_BAR.match(text[max(0, at - _NAME) : at + _LENGTH])
             if found is None or found["name"].endswith(_VERL):
@@ -162,13 +168,7 @@ CONFIG = (
     "error executing job with overrides",
     *("wandb: tracking run with ", "[axolotl.", " training worker group of size "),
     *("application startup complete", "|n-shot|", "running loglikelihood requests", "running generate_until requests"),
-    *(
-        "running training *****",
-        "vllm api server version ",
-        "non-default args: {'",
-        "prefill batch, #new-seq",
-        "decode batch, #running-req",
-    ),
+    *("running training *****", "vllm api server version ", "non-default args: {'"),
     *("# using devices", "# collective test starting", "# nthread "),
 )
 """Words that show a log to be of a training, by verl or another trainer, in its first phase."""
@@ -178,7 +178,8 @@ OF_RUN = (
     *("automatically detected platform ", "this model supports multiple tasks", "graph capturing finished in "),
     *("loading model weights took ", "model loading took ", "load weight begin", "memory pool end."),
     *("nccl info connected all ", "nccl info ncclcomminitrank", "algbw   busbw", "processgroupnccl.cpp:"),
-    *("decode batch. #running-req: ", "unsloth: ", "train_loss  valid_loss", "memory-usage "),
+    *("unsloth: ", "train_loss  valid_loss", "memory-usage ", "make experience", "train step of epoch"),
+    *("sglang_router", "starting router on ", "all workers are healthy", "added worker: http"),
 )
 """Words of what trains or serves models, in no certain phase."""
 ACTOR = ":actor_name:"
@@ -186,8 +187,10 @@ ACTOR = ":actor_name:"
 STEPS = ("training progress: ", "step:")
 _STEP = re.compile(rb"step:(?P<step>\d+) - ")
 _VERL_BAR = re.compile(rb"Training Progress: +\d+%\|[^|]*\| (?P<step>\d+)/(?P<all>\d+) \[")
+_OF_LOOP = r"(?:episode|train epoch|train step of epoch|make[_ ]experience)(?: ?\[?\d+(?:/\d+)?\]?)?:? +\d+%\|"
+"""Bars of OpenRLHF and ColossalChat: `Train epoch [1/1]:  50%|`, `Episode [3/20]:   2%|`, `make_experience:  12%|`."""
 _IN_LOOP = re.compile(
-    rf"{_LOGGED.pattern}|\b(?:step|iteration|iter)\b.*loss|{_THROUGHPUT}|{_PLAIN.pattern}", re.IGNORECASE
+    rf"{_LOGGED.pattern}|\b(?:step|iteration|iter)\b.*loss|{_THROUGHPUT}|{_PLAIN.pattern}|{_OF_LOOP}", re.IGNORECASE
 )
 """A line of a step that is done, which shows that training is in its loop."""
 _TRAINS = re.compile(r"\*{5} Running training \*{5}\s*$")

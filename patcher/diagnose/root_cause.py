@@ -12,12 +12,20 @@ from dataclasses import dataclass, replace
 
 from patcher.diagnose.evidence import Evidence, Hit, LogLine, Nature, Raised
 from patcher.diagnose.line_meaning import ALONE, is_of_shell, nature, tells_of_process
+from patcher.diagnose.told_errors import is_of_installer, may_lack
 from patcher.logs.labels import strip_labels
 from patcher.logs.milestones import Phase
 from patcher.records.symptoms import Part, Symptom
 
 _KNOWN: Mapping[Part, float] = {"cause": 0, "end": 0, "effect": 2, "wrapper": 3}
-_UNKNOWN: Mapping[Nature, float] = {"exception": 1, "printed": 1.1, "signal": 2.1, "effect": 2.2, "wrapper": 3.2}
+_UNKNOWN: Mapping[Nature, float] = {
+    "exception": 1,
+    "printed": 1.1,
+    "told": 1.97,
+    "signal": 2.1,
+    "effect": 2.2,
+    "wrapper": 3.2,
+}
 """An exception that no record covers is a more likely root than an effect, and a less likely one than a cause."""
 # The ranks are an order and not measured; the labelled logs of `make bench-diagnosis` keep them in place. `follows` in
 # a symptom record names the symptoms that it is a consequence of, as the end of an engine that ran out of memory.
@@ -103,6 +111,8 @@ def candidates(evidence: Evidence, hits: Sequence[Hit]) -> list[Candidate]:
         and not _is_covered(one, known)
         if one.nature != "printed" or is_at_end(one.last, evidence)  # Many programs print one, and go on.
     ]
+    told = [candidate_of_exception(one, evidence, {}) for one in unknown if one.nature == "told"]
+    unknown = [one for one in unknown if one.nature != "told"]
     bad = _last_bad(evidence, failures, unknown)
     plain = [one for one in unknown if one.nature == "exception" and not is_of_shell(one.place.text)]
     raised = min((one.place.offset for one in plain), default=None)
@@ -115,9 +125,30 @@ def candidates(evidence: Evidence, hits: Sequence[Hit]) -> list[Candidate]:
         found += [
             candidate_of_exception(one, evidence, bad) for one in evidence.raised if _in_the_step_before(one, evidence)
         ]
+    found = _with_told(found, told)
     found = _with_inner_errors(_without_shell(found, evidence), evidence)
     found.sort(key=lambda one: (one.rank, one.place.offset, -one.weight))
     return [*_passed_on_before(found), *_announcement_before(found), *_waits_before_end(found, evidence), *found]
+
+
+def _with_told(found: Sequence[Candidate], told: Sequence[Candidate]) -> list[Candidate]:
+    """The candidates of a failure with what was told before it: it comes before ends and effects only. Of an installer
+    it also comes before the module that is missing because of it."""
+    if all(one.survived or (one.symptom is not None and one.symptom.kind == "stall") for one in found):
+        return list(found)  # What is only told ends no run.
+    first = min(found, key=lambda one: (one.rank, one.place.offset))
+    missing = _LACKED.match(strip_labels(first.place.text).text)
+
+    def leads_to_it(one: Candidate) -> bool:
+        early = one.place.offset < first.place.offset and not is_of_shell(one.place.text)
+        return missing is not None and early and may_lack(one.place.text, missing["module"])
+
+    earlier = [one for one in told if one.place.offset < first.place.offset]
+    return [replace(one, rank=first.rank - _EARLIER) if leads_to_it(one) else one for one in (*found, *earlier)]
+
+
+_LACKED = re.compile(r"(?:\S.*)?No module named '?(?P<module>\w+)'?$")
+"""A missing module of the job itself: pip quotes that of a build with indentation."""
 
 
 def _wraps(place: LogLine, begin: LogLine) -> bool:
@@ -347,11 +378,12 @@ def _last_bad(evidence: Evidence, hits: Sequence[Hit], raised: Sequence[Raised])
 def _is_covered(one: Raised, hits: Sequence[Hit]) -> bool:
     """Whether a symptom explains this exception: on its line, or as a cause anywhere in its traceback or message."""
     begin = one.frames[0].number if one.frames else one.place.number
+    end = one.place.number + (0 if one.nature == "told" or is_of_installer(one.place.text) else _MESSAGE)
     for hit in hits:
         for place in {hit.start, hit.last}:
             if place.file == one.place.file and place.number == one.place.number:
                 return True
-            within = begin <= place.number <= one.place.number + _MESSAGE
+            within = begin <= place.number <= end
             if (
                 within
                 and hit.symptom.part == "cause"

@@ -24,6 +24,7 @@ from patcher.diagnose.log_stream import BLOCK_SIZE, Block, LogStream, Utf8Stream
 from patcher.diagnose.matched_line import MatchedLine, Sign, WordRole
 from patcher.diagnose.metrics import MetricTrends
 from patcher.diagnose.progress import ACTOR, CONFIG, COUNTED, OF_RUN, PROGRESS_WORDS, STEPS
+from patcher.diagnose.told_errors import TOLD_WORDS
 from patcher.diagnose.tracebacks import HEADER
 from patcher.diagnose.version_lines import VERSION_WORDS
 from patcher.i18n import Phrase, phrase
@@ -179,6 +180,9 @@ class Scanner:
             role(word).once = False
         for word in VERSION_WORDS:
             role(word).version = True
+            role(word).once = False
+        for word in TOLD_WORDS:
+            role(word).told = True
             role(word).once = False
         for word in INNER_WORDS:
             role(word).inner = True

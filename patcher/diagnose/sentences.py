@@ -99,6 +99,9 @@ def sentence_of(parts: MessageParts, who: Phrase, versions: Mapping[str, str]) -
         case "unprovided":
             return phrase("{who} has nothing for this case: the conditions above that line tell what it takes", who=who)
         case "divisor":
+            if parts.symbol:
+                text = "{who} divides by {name}, which is 0: {place} gives {given} for it"
+                return phrase(text, who=who, name=names, place=parts.found, given=parts.symbol)
             return phrase("{who} divides by {name}, which is 0", who=who, name=names)
         case "model-type":
             text = "{who} does not know the type of this model: {name}"

@@ -325,6 +325,13 @@ def _with_neighbours(root: Finding, one: Candidate, evidence: Evidence) -> Expla
             text = "the last that was said before it, in line {line}: {words}"
             sentence = phrase(text, line=short[0], words=short[1])
             return Explanation(sentence, MessageParts("around", found=short[1]))
+    if (words := _thrown(one)) and explained is None:
+        sentence = phrase("{who} says: {words}", who=phrase("the program"), words=words)
+        return Explanation(sentence, MessageParts("around", found=words))
+    if "NCCL error in" in place.text and (warned := _warned_by_nccl(one, evidence)) is not None:
+        words = warned.message[0]
+        sentence = phrase("before that, line {line} says: {words}", line=warned.place.number, words=words)
+        return Explanation(sentence, MessageParts("around", found=words))
     if _CONFLICT.search(place.text):
         listed = {line.number: line.text for line in (*one.about, *evidence.last) if line.file == place.file}
         told = conflict_in(text for number, text in sorted(listed.items()) if number > place.number)
@@ -334,6 +341,30 @@ def _with_neighbours(root: Finding, one: Candidate, evidence: Evidence) -> Expla
         if any(is_native_error(line.text) for line in below):
             return replace(explained, remedy=next(filter(None, (native_reason(line.text) for line in below)), ""))
     return explained
+
+
+_THROWN = re.compile(r"terminate called after throwing an instance of '(?P<name>[^']{1,120})'")
+_WHAT = re.compile(r"\s*what\(\): +(?P<words>\S.*)")
+
+
+def _thrown(one: Candidate) -> str:
+    """The exception of C++ that nothing caught, with its message; "" for any other candidate."""
+    thrown = _THROWN.search(one.place.text)
+    below = [place.text for place in one.about if place.number > one.place.number] if thrown is not None else []
+    said = next((found["words"] for text in below if (found := _WHAT.match(strip_labels(text).text))), "")
+    return f"{thrown['name']}: {said}"[:_MOST] if thrown is not None and said else ""
+
+
+def _warned_by_nccl(one: Candidate, evidence: Evidence) -> Raised | None:
+    """What NCCL warned of before its error, where the error itself does not say it: the first warning that the run did
+    not survive."""
+    said = " ".join((one.place.text, *(one.raised.message if one.raised is not None else ())))
+    for raised in evidence.raised:
+        words = raised.message[0].removeprefix("NCCL WARN ") if raised.nature == "told" else ""
+        early = raised.place.offset < one.place.offset and may_have_ended_run(raised.place, evidence)
+        if words and words != raised.message[0] and early:
+            return raised if words not in said else None
+    return None
 
 
 _CONFLICT = re.compile(r"versions have conflicting dependencies")

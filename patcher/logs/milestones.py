@@ -33,6 +33,7 @@ _SIGNS: tuple[tuple[str, Phase], ...] = (
     ("Using dataset class: ", "dataset"),
     ("dataset len: ", "dataset"),
     ("Generating train split: ", "dataset"),
+    ("building train, validation, and test datasets", "dataset"),
     ("colocated worker base class ", "resource-pool"),
     ("bind role ", "resource-pool"),
     ("Loading checkpoint shards: ", "actor"),
@@ -48,6 +49,7 @@ _SIGNS: tuple[tuple[str, Phase], ...] = (
     ("The server is fired up and ready to roll", "rollout"),
     ("KV Cache is allocated. ", "rollout"),
     ("Capturing CUDA graph", "rollout"),
+    ("#running-req: ", "rollout"),
     ("Training from scratch", "loop"),
     ("Load from checkpoint folder: ", "loop"),
     ("Initial validation metrics: ", "loop"),
@@ -71,7 +73,11 @@ LOOPS = (
     *("before the start of training step", "Started: 'step'", "Saving model checkpoint to "),
     *("= Step ", "Saving checkpoint for step ", "Starting epoch ", "Skipping step. Attempted loss scale"),
     *("elapsed time per iteration (ms)", "pipeline step ", " Train step ", "Progress on:train ", "[step=", "[batch="),
-    *(f"{of}{opening}1/" for of in ("step", "Step", "iteration", "Epoch", "epoch") for opening in (" ", ": ", " [")),
+    *(
+        f"{of}{opening}1/"
+        for of in ("step", "Step", "iteration", "Epoch", "epoch", "Episode")
+        for opening in (" ", ": ", " [")
+    ),
 )
 """Texts by which trainers other than verl say that they train."""
 _LOOP_WORDS = re.compile("|".join(map(re.escape, LOOPS)), re.IGNORECASE)
@@ -81,7 +87,7 @@ _TRAINS = re.compile(
     r"(?=[\W_]*$|,? (?:at|from|with|for) )"
     r"|training (?:starts|started|begins)(?=[\W_]*$|,? (?:at|from|with|for) )"
     r"|train \*\*\*|\[?before the start of training step|started: 'step'$)"
-    r"|(?:train(?:ing)? )?(?:global )?(?:step|iteration|epoch):? \[?1/\d+(?![\d.])"
+    r"|(?:train(?:ing)? )?(?:global )?(?:step|iteration|epoch|episode):? \[?1/\d+(?![\d.])"
     r"|\s{0,9}(?:\d+%\|.*\])?(?:\[[^\]]*\] [\d, :-]+ >> )?saving model checkpoint to \S"
     r"|=+ step \d+/\d+ =|saving checkpoint for step \d|starting epoch \d+(?:/\d+)?\W*$"
     r"|.{0,60}skipping step\. attempted loss scale|\s*iteration +\d+/ *\d+ \|"
@@ -268,7 +274,8 @@ def _sign(stripped: Stripped) -> Phase | None:
     """The phase that a line begins; None for other lines."""
     phases = [phase for actor in stripped.actors if (phase := _ACTORS.get(actor)) is not None]
     text = stripped.text
-    bare = text.lstrip("(\"'")  # verl prints some lines with pprint: `("Initial validation metrics: {'val-core/…`.
+    # verl prints some lines with pprint: `("Initial validation metrics: {'val-core/…`; Megatron `> building train, …`.
+    bare = text.lstrip("(\"'> ")
     for sign, phase in _SIGNS:
         if bare.startswith(sign) or (phase == "rollout" and sign in text):
             phases.append(phase)

@@ -11,6 +11,7 @@ STEPS = "".join(
     f"(entry pid=7) 2026-01-02 10:00:{at}0.1 | INFO     | trainer:train:45 - {what}\n"
     for at, what in enumerate(("Started: 'step'", "Finished: 'step', time cost: 9.10s", "Started: 'step'"))
 )
+BAR = "  1%|          | 1/100 [00:01<02:33,  1.55it/s]   "
 LOSS_SCALE = "[2026-01-02 10:00:00,123] [INFO] [deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 8192"
 MEGATRON = (
     " iteration {0:8}/     900 | consumed samples: 8 | elapsed time per iteration (ms): 8654.2 | lm loss: 2.50E+00 |"
@@ -37,6 +38,17 @@ FAILED = f"{TRACEBACK}ValueError: the bed is empty, so that nothing grows\n"
         ("[step=10/1000]\n    train/CrossEntropyLoss=9.1\n", "loop"),
         ("[batch=3/100]:\n     Train loss/train/total: 9.1\n", "loop"),
         ("{'loss': 1.5, 'grad_norm': 0.1, 'learning_rate': 2e-05, 'epoch': 0.01}\n", "loop"),
+        (f"{BAR}{{'loss': 1.5, 'grad_norm': 0.1, 'learning_rate': 2e-05, 'epoch': 0.01}}\n", "loop"),
+        ("Episode [1/20]:   0%|          | 0/128 [00:00<?, ?it/s]\n", "loop"),
+        ("Episode [3/20]:   2%|▏         | 3/128 [00:10<07:00,  3.40s/it]\n", "loop"),
+        ("Train step of epoch 2:   2%|▏         | 3/128 [00:10<07:00,  3.40s/it, loss=0.1]\n", "loop"),
+        ("(Actor pid=8) make_experience:  12%|█         | 1/8 [00:10<01:10, 10.00s/it]\n", "loop"),
+        ("> building train, validation, and test datasets ...\n", "dataset"),
+        (
+            "[2026-01-02 10:00:00] Prefill batch. #new-seq: 1, #new-token: 6, #running-req: 0, #queue-req: 0\n",
+            "rollout",
+        ),
+        ("[2026-01-02 10:00:00 TP0] Decode batch. #running-req: 1, gen throughput (token/s): 12.5\n", "rollout"),
         ("[titan] step: 10  loss:  4.50  grad_norm:  1.1  memory:  1.2GiB(3%)  tps: 900\n", "loop"),
         ("Step: 10, LR: 1.9e-05, Loss: 1.23, TPS: 900\n", "loop"),
         ("[10:00:00.123456] Epoch: [4]  [20/900]  lr: 0.0003  closs: 2.71 (2.93)  max mem: 8100\n", "loop"),
@@ -57,6 +69,8 @@ def test_a_log_of_another_trainer_is_of_a_run(log: str, phase: str) -> None:
     ("before", "behind", "verdict"),
     [
         ("***** Running training *****\n", BARS, "running"),
+        ("", f"{BAR}{{'loss': '1.5', 'grad_norm': '0.1', 'epoch': '0.01'}}\n", "running"),
+        ("", "make_experience:  12%|█         | 1/8 [00:10<01:10, 10.00s/it]\n", "running"),
         (STEPS, STEPS, "running"),
         ("***** Running training *****\n", "", "failed"),
         ("", BARS, "failed"),
@@ -124,6 +138,9 @@ def test_what_only_looks_like_progress_tells_of_no_run(line: str) -> None:
     [
         "INFO 01-02 10:00:00 [gpu_worker.py:1] Sleep mode freed 1.5 GiB memory, 4.2 GiB memory is still in use.\n",
         "node7:81:92 [3] NCCL INFO Connected all trees\n",
+        "2026-01-02 10:00:00  INFO sglang_router_rs::server: src/server.rs:9: Starting router on 127.0.0.1:30000\n",
+        "[2026-01-02 10:00:00] router: INFO: Added worker: http://127.0.0.1:31000\n",
+        "Make experience of batch 3\n",
         "  1%|▉     | 6/800 [00:30<66:10,  5.01s/it]\n  1%|█     | 7/800 [00:35<66:05,  5.00s/it]\n",
         "epoch     train_loss  valid_loss  accuracy  time\n0         3.210000    2.980000    0.410000  01:05\n",
     ],

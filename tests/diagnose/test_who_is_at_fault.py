@@ -79,6 +79,42 @@ def test_division_by_zero_names_what_is_zero() -> None:
     assert "divides" not in sentence
 
 
+def test_division_by_what_the_caller_gave_names_it_too() -> None:
+    line = "ZeroDivisionError: integer modulo by zero\n"
+    inner = (
+        frame("/app/tools.py", "check(numerator, denominator)", "divide"),
+        frame("/app/tools.py", 'assert numerator % denominator == 0, f"{numerator} is odd"', "check", 40),
+    )
+    sentence, _ = said(frame("/app/farm.py", "self.rows = divide(self.beds, row_size)"), *inner, line)
+    assert sentence == "/app/tools.py:40 divides by denominator, which is 0: /app/farm.py:12 gives row_size for it"
+    sentence, _ = said(frame("/app/farm.py", "self.rows = divide(*sizes)"), *inner[1:], line)
+    assert sentence == "/app/tools.py:40 divides by denominator, which is 0"
+
+
+def test_size_that_a_message_gives_as_zero_is_named_as_the_code_does() -> None:
+    code = 'raise ValueError(f"found MP={len(shards)} but world size is {world_size}")'
+    frames = frame("/app/load.py", code)
+    sentence, _ = said(frames, "ValueError: found MP=0 but world size is 2\n")
+    assert sentence.endswith("found MP=0 but world size is 2; len(shards) is 0")
+    assert said(frames, "ValueError: found MP=2 but world size is 0\n")[0].endswith("is 0; world_size is 0")
+    assert said(frames, "ValueError: found MP=10 but world size is 2\n")[0].endswith("world size is 2")
+    assert said(frames, "ValueError: found MP=0 but world size is 0\n")[0].endswith("world size is 0")
+
+
+def test_what_cannot_be_pickled_is_of_the_frame_that_hands_it_over() -> None:
+    line = "TypeError: cannot pickle '_thread.RLock' object\n"
+    inner = (
+        frame(f"{SITE}/ray/actor.py", "return self._remote(args, kwargs)", "remote"),
+        frame(f"{SITE}/ray/cloudpickle/cloudpickle.py", "return super().dump(obj)", "dump"),
+    )
+    assert said(frame("/app/ray/farm.py", "bed.dig.remote(spade)"), *inner, line)[0].startswith("/app/ray/farm.py:12 ")
+    spawned = (
+        frame(f"{SITE}/soil/loader.py", "worker.start()"),
+        frame("/opt/env/lib/python3.11/multiprocessing/process.py", "self._popen = self._Popen(self)", "start"),
+    )
+    assert said(frame("/app/farm.py", "iter(loader)"), *spawned, line)[0].startswith("soil (soil/loader.py:12) ")
+
+
 def test_case_that_nothing_is_written_for() -> None:
     sentence, _ = said(frame("/app/farm.py", "raise NotImplementedError", "__init__"), "NotImplementedError\n")
     assert sentence.startswith("/app/farm.py:12 has nothing for this case")
