@@ -167,7 +167,7 @@ def test_a_branch_without_a_commit(uky: Uky, tree: Path) -> None:
 
 
 @tools.needs(*(["setpriv"] if os.geteuid() == 0 else []))
-@pytest.mark.parametrize("name", ["", "refs/heads", "objects", "logs"])
+@pytest.mark.parametrize("name", one_in(3, ["", "refs/heads", "objects", "logs"]))
 def test_a_repository_that_cannot_be_written_to(checkout: Path, records: Path, name: str) -> None:
     """Neither its folder, nor that of the branches, nor the objects; of the log git sees it when the branch moves."""
     before = state(checkout)

@@ -12,7 +12,7 @@ import pytest
 from patcher.cli.app import run
 from patcher.packages.releases import wheel
 
-pytestmark = pytest.mark.network
+pytestmark = [pytest.mark.network, pytest.mark.slow]
 
 SERVER = "verl/workers/rollout/vllm_rollout/vllm_async_server.py"
 SPMD = "verl/workers/rollout/vllm_rollout/vllm_rollout_spmd.py"

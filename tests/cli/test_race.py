@@ -26,6 +26,7 @@ def all_or_none(text: str) -> bool:
     return text == SERVER or ("# Uky[log-flag]" in text and "# Uky[utils-moved]" in text)
 
 
+@pytest.mark.slow
 def test_sixteen_processes(uky: Uky, tree: Path, records: Path) -> None:
     kinds = (("apply",), ("revert",), ("status",), ("apply",))
     running = [start(tree, records, *kinds[number % 4]) for number in range(16)]

@@ -29,6 +29,7 @@ def prove(fork: Path, script: str, wish: PreflightOptions | None = None, before:
     return check_job(Session(root_option=fork, python=Path(sys.executable)), host, wish or PreflightOptions(), before)
 
 
+@pytest.mark.slow
 def test_a_job_that_trains_proves_it(fork: Path) -> None:
     check = prove(fork, f"cat '{LOG}'\n")
     assert (check.name, check.level, check.status) == ("job", "job", "ok")

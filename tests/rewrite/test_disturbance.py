@@ -25,6 +25,7 @@ from patcher.rewrite.edits import (
 )
 from patcher.rewrite.outcome import AlreadyDone, Rewritten
 from tests.disturb import comment_every, disturb, tree
+from tests.lanes import ALL_CASES
 from tests.rewrite.cases import FILE, text
 
 SOURCE = text(
@@ -119,7 +120,7 @@ def nothing_lost(before: str, after: str) -> None:
 
 
 @pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
-@settings(derandomize=True, max_examples=40, deadline=None, database=None)
+@settings(derandomize=True, max_examples=40 if ALL_CASES else 12, deadline=None, database=None)
 @given(seed=st.integers(0, 2**32))
 def test_an_edit_lands_on_a_disturbed_source(edit: Edit, seed: int) -> None:
     plain = rewrite(SOURCE, edit, MARK)

@@ -15,7 +15,6 @@ from patcher.rewrite.edits import Insert, Mark, Replace, SetDecorator, SyntaxEdi
 from patcher.rewrite.outcome import AlreadyDone, AnchorAmbiguous, Outcome, Rewritten
 from patcher.rewrite.pattern import pattern
 from patcher.rewrite.source import Index, Source, forget, known, parse
-from tests.lanes import one_in
 
 MARK = Mark("rec")
 SYNTAX = get_args(SyntaxEdit)
@@ -48,7 +47,8 @@ def alone(source: str, edit: SyntaxEdit) -> Rewritten:
     return outcome
 
 
-@pytest.mark.parametrize("version", one_in(2, ["0.9.1", "0.6.1"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("version", ["0.9.1", "0.6.1"])
 def test_the_records_on_a_release(version: str) -> None:
     """Each edit as it stands, and without `within`; on the file as released, and on what the edit makes of it."""
     root, read_alone = wheel("verl", version), 0

@@ -49,7 +49,7 @@ def calls(tmp_path: Path, act: Callable[[Tree], object]) -> int:
 WAYS = [(act, after, kill) for act in (apply, revert) for after in (status, idle) for kill in (sigkilled_at, killed_at)]
 
 
-@pytest.mark.parametrize(("act", "next_command", "kill"), one_in(7, WAYS))
+@pytest.mark.parametrize(("act", "next_command", "kill"), one_in(8, WAYS))
 def test_a_run_killed_at_any_call_is_ended_by_the_next_command(tmp_path, act, next_command, kill):
     total = calls(tmp_path, act)
     assert total > 40
