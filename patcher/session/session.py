@@ -313,9 +313,11 @@ class Session:
             return None
         if installed.origin != "assumed":
             return SymbolAnswers(installed.location, lasting=False) if installed.location is not None else None
-        from patcher.packages.releases import sources
+        from patcher.packages.releases import may_be_had, sources
         from patcher.terminal.progress import progress
 
+        if not may_be_had(installed.name, installed.version):
+            return None
         try:
             folder = sources(installed.name, installed.version, progress=progress) / package
         except ReleaseError:

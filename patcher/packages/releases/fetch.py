@@ -47,6 +47,26 @@ def is_cached(name: str, version: str) -> bool:
     return any((folder / written / "sources").is_dir() for written in (version, version.partition("+")[0]))
 
 
+def may_be_had(name: str, version: str) -> bool:
+    """Whether a release is in the cache or in the list of the index, which is asked at most every few minutes.
+
+    `--assume vllm==0.11.0.dev7` names a build of one's own, and each command would ask the index for it again.
+    """
+    if is_cached(name, version):
+        return True
+    try:
+        listed = versions(name)
+    except ReleaseError:
+        return False
+    from packaging.version import InvalidVersion, Version
+
+    try:
+        wanted = Version(version)
+    except InvalidVersion:
+        return version in listed
+    return any(Version(one) in (wanted, Version(wanted.public)) for one in listed)
+
+
 def wheel(name: str, version: str, *, progress: Progress | None = None, offline: bool = False) -> Path:
     """A folder with everything in a wheel of the release, laid out as in site-packages. Do not write to it."""
     return _cached("wheel", fill_wheel, name, version, progress, offline)

@@ -12,7 +12,7 @@ import pytest
 from serving import SOURCES, Server, wheel_of
 
 from patcher.errors import ReleaseError
-from patcher.packages.releases import sources, versions, wheel
+from patcher.packages.releases import may_be_had, sources, versions, wheel
 
 WHEEL = "demo_pkg-1.1-cp38-abi3-manylinux1_x86_64.whl"
 SDIST = "demo_pkg-1.1.tar.gz"
@@ -248,6 +248,15 @@ def test_versions_newest_first_and_kept_for_a_while(server: Server) -> None:
     asked = len(server.requests)
     assert versions("demo-pkg") == ["2.0", "1.1", "1.0"]
     assert len(server.requests) == asked
+
+
+def test_a_version_that_no_index_has_is_asked_for_once(server: Server) -> None:
+    assert may_be_had("demo-pkg", "2.0")
+    asked = len(server.requests)
+    for version, there in (("2.0.0", True), ("2.0+cu129", True), ("2.1.dev7+mine", False), ("?", False)):
+        assert may_be_had("demo-pkg", version) is there
+    assert len(server.requests) == asked > 0
+    assert may_be_had("not-a-package", "1.0") is False
 
 
 def test_versions_offline_are_those_of_the_cache(server: Server) -> None:
