@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from patcher.diagnose.bar_pace import advances
 from patcher.diagnose.conflicts import conflict_in
 from patcher.diagnose.cut_tracebacks import announced, told_failure
 from patcher.diagnose.diagnosis import Diagnosis, Explanation, Finding, Offer, Role, Verdict
@@ -212,11 +213,12 @@ def _stalls(
     wait = evidence.wait
     if wait is not None and (saved := _SAVED.search(wait.last.text)) and int(saved["step"]) <= (evidence.step or 0):
         wait = None  # verl prints `step:20 - …` after the checkpoint of step 20 is written, so that wait is over.
-    if wait is not None and silent is None and wait.symptom.phase in _OF_EXCERPTS:
+    if wait is not None and silent is None:
         # A bar that moved, and with it the line of a checkpoint: `20/30 [31:21<13:11, 79.1s/it]Saving checkpoint …`.
-        wait = wait if evidence.lines >= _PIECE or not _MOVES.search(wait.last.text) else None
-    if wait is not None and silent is None and _is_cut_in_flow(wait.last, evidence):
-        wait = None
+        piece = evidence.lines < _PIECE and wait.symptom.phase in _OF_EXCERPTS
+        moved = piece and _MOVES.search(wait.last.text) is not None
+        if moved or advances(wait.last, evidence.last) or _is_cut_in_flow(wait.last, evidence):
+            wait = None
     if wait is not None and wait.symptom.id not in {one.symptom.id for one in signs if one.symptom is not None}:
         phase = evidence.phase or (wait.symptom.phase[0] if wait.symptom.phase else None)
         signs.append(
