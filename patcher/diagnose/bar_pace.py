@@ -1,7 +1,7 @@
 """Whether a progress bar that prints each of its states on a line of its own advances until the log ends.
 
-    Loading checkpoint shards:  50%|█████     | 2/4 [00:20<00:20, 10.00s/it]
-    Loading checkpoint shards:  75%|███████▌  | 3/4 [00:31<00:10, 10.30s/it]
+Loading checkpoint shards:  50%|█████     | 2/4 [00:20<00:20, 10.00s/it]
+Loading checkpoint shards:  75%|███████▌  | 3/4 [00:31<00:10, 10.30s/it]
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from patcher.diagnose.cut_tracebacks import (
     unfinished,
     without_header,
 )
-from patcher.diagnose.evidence import LINE_LENGTH, Call, Evidence, Hit, LogLine, Nature, Raised
+from patcher.diagnose.evidence import LINE_LENGTH, MOST_MATCHED, Call, Evidence, Hit, LogLine, Nature, Raised
 from patcher.diagnose.exception_message import is_of_kernel, raised_as
 from patcher.diagnose.line_meaning import (
     ALONE,
@@ -296,7 +296,9 @@ class LogAccumulator:
         if hit.since is None or hit.since.offset < self.run.progress or _is_source_line(hit.since, place):
             hit.since, hit.weight = place, sign.weight
             hit.phase = later_phase(self.run.phase, self._stages.get(line.offset))
-            hit.around = line.around(_BEFORE, _BEHIND)
+            hit.around, hit.matched = line.around(_BEFORE, _BEHIND), ()
+        if len(hit.matched) < MOST_MATCHED:
+            hit.matched = (*hit.matched, place)
 
     def _add_traceback(self, line: MatchedLine) -> None:
         """Follow a traceback to its end."""

@@ -39,6 +39,7 @@ from patcher.diagnose.own_module import (
     unpickled_module,
     without_installs,
 )
+from patcher.diagnose.ranks_apart import TIMED_OUT, with_ranks
 from patcher.diagnose.root_cause import Candidate, candidate_of_exception, candidates, is_at_end, may_have_ended_run
 from patcher.diagnose.said_before import ran_short
 from patcher.i18n import phrase
@@ -265,8 +266,12 @@ def _findings(found: Sequence[Candidate], context: FixContext, evidence: Evidenc
         return []
     rest = sorted((one for one in found[1:] if one.symptom is not None), key=lambda one: one.place.offset)
     root = _finding_of_candidate(found[0], "root", context, _calls_behind(evidence, found[0].place))
+    root = replace(root, explanation=_with_neighbours(root, found[0], evidence))
+    if root.id == TIMED_OUT:
+        matched = (hit.matched for hit in evidence.hits if hit.symptom.id == TIMED_OUT)
+        root = with_ranks(root, [line for lines in matched for line in lines])
     return [
-        replace(root, explanation=_with_neighbours(root, found[0], evidence)),
+        root,
         *(_finding_of_candidate(one, "cascade", context) for one in rest),
     ]
 
