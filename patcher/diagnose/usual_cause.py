@@ -180,6 +180,29 @@ def _of_builds(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> 
     return None
 
 
+_COMMAND = re.compile(
+    r"Command '\[?[\"']?(?:[^\s\"',]*/)?(?P<name>[^\s\"',/]+).*['\]] returned non-zero exit status (?P<status>12[67])\b"
+)
+"""A command that did not even start: `Command '['/opt/bin/pack', '-x']' returned non-zero exit status 127.`"""
+
+
+def _of_command(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:  # noqa: ARG001
+    command = _COMMAND.match(parts.found) if parts.matter == "words" else None
+    if command is None:
+        return None
+    if command["status"] == "126":
+        text = (
+            "126 says that {command} is there and may not be run: no right to execute it, a file system mounted with "
+            "noexec, a folder, or a program for another kind of machine"
+        )
+        return phrase(text, command=command["name"])
+    text = (
+        "127 says that a shell did not find {command}, or a program that it starts: it is not installed, or not on the "
+        "PATH of this process"
+    )
+    return phrase(text, command=command["name"])
+
+
 def _of_mistakes(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:
     """Which package has failed by itself."""
     if parts.matter == "unwritten":
@@ -323,6 +346,7 @@ _RULES = (
     _of_values,
     _of_request,
     _of_builds,
+    _of_command,
     _of_mistakes,
     _of_model,
     _of_attribute,

@@ -1,5 +1,7 @@
 """What the frames show of a failure: a package alone, a file of a module's name, a row of data, a cut message."""
 
+import pytest
+
 from tests.diagnose.diagnosed import diagnosed
 
 SITE = "/opt/env/lib/python3.11/site-packages"
@@ -181,11 +183,33 @@ def test_messages_that_are_cut() -> None:
         "ImportError: cannot import name 'Shelf' from 'barn.store.sh\n",
     )
     assert "barn.store.shelf.Shelf" in sentence
+    sentence, _ = said("", "ImportError: cannot import name 'Shelf' from 'barn.store.sh\n")
+    assert sentence == "the program asks for barn.store.sh.Shelf, which barn does not have"
+    sentence, _ = said("", "ImportError: cannot import name 'Shelf' from 'bar\n")
+    assert "which bar does not have" not in sentence
     sentence, _ = said(
         frame("/app/farm.py", "model.vision_tower.freeze()"),
         "AttributeError: 'Meadow' object has no attribute 'vision_to\n",
     )
     assert "for vision_tower" in sentence
+
+
+@pytest.mark.parametrize(
+    ("command", "status", "told"),
+    [
+        ("'/opt/bin/pack -x'", "exit status 127.", "a shell did not find pack"),
+        ("'['/opt/bin/pack', '-x']'", "exit status 126.", "pack is there and may not be run"),
+        (f"'pack {'-f soil.c ' * 35}'", "exit status 127.", "a shell did not find pack"),
+        ("'pack -x'", "exit status 3.", ""),
+    ],
+)
+def test_status_of_a_command_that_did_not_start(command: str, status: str, told: str) -> None:
+    _, often = said(
+        frame("/app/farm.py", "check_call(command)"),
+        f"subprocess.CalledProcessError: Command {command} returned non-zero {status}\n",
+    )
+    assert told in often
+    assert bool(told) == bool(often)
 
 
 def test_reason_below_the_source_of_a_kernel() -> None:
