@@ -18,6 +18,7 @@ from patcher.diagnose.parties import (
     asks_itself,
     frame_above,
     is_getter,
+    is_in_tree_of,
     outside_of,
     owner_of,
     party,
@@ -295,12 +296,12 @@ def _of_releases(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -
         return _of_one_package(parts, asked, calls)
     if asked:
         return phrase("the code that asks and the installed {package} are of releases that do not fit", package=asked)
-    if parts.package and asker == distribution(parts.package):
+    if parts.package and (asker == distribution(parts.package) or is_in_tree_of(at, parts)):
         text = (
             "both sides are of {package}: it defines the name only where an optional package can be imported, or files "
             "of two releases are mixed"
         )
-        return phrase(text, package=asker)
+        return phrase(text, package=asker or parts.package)
     if not parts.package:
         return phrase(
             "where the code that asks and what it asks are of two packages, their releases do not fit together; where "

@@ -195,6 +195,24 @@ def test_messages_that_are_cut() -> None:
 
 
 @pytest.mark.parametrize(
+    ("asker", "file", "both"),
+    [
+        ("/tmp/pip-install-3/loom_7/setup.py", "/tmp/pip-install-3/loom_7/weave/narrow.py", True),
+        ("/src/loom/weave/wide/all.py", "/src/loom/weave/narrow.py", True),
+        ("/src/loom/setup.py", "/src/loom/weave/narrow.py", False),
+        ("/src/wheel/weave.py", "/src/loom/weave/narrow.py", False),
+    ],
+)
+def test_one_source_tree_has_no_two_releases(asker: str, file: str, both: bool) -> None:
+    _, often = said(
+        frame(asker, "from weave.narrow import Shuttle"),
+        f"ImportError: cannot import name 'Shuttle' from 'weave.narrow' ({file})\n",
+    )
+    assert ("both sides are of weave" in often) == both
+    assert ("releases that do not fit" in often) != both
+
+
+@pytest.mark.parametrize(
     ("command", "status", "told"),
     [
         ("'/opt/bin/pack -x'", "exit status 127.", "a shell did not find pack"),
