@@ -37,7 +37,8 @@ _NAMES_OF: Mapping[str, str] = {
     "transformers": "AutoModelForCausalLM AutoTokenizer AutoProcessor AutoConfig PreTrainedModel PretrainedConfig "
     "PreTrainedTokenizerFast TrainingArguments Seq2SeqTrainingArguments GenerationMixin GenerationConfig DynamicCache "
     "StaticCache BitsAndBytesConfig LlamaConfig Qwen2Config Qwen3Config Qwen2VLConfig Qwen2TokenizerFast "
-    "LlamaTokenizerFast WeightConverter",
+    "LlamaTokenizerFast WeightConverter LlamaRotaryEmbedding MistralRotaryEmbedding Qwen2RotaryEmbedding "
+    "GemmaRotaryEmbedding LlamaRMSNorm Qwen2RMSNorm",
     "accelerate": "Accelerator AcceleratorState PartialState GradientState AcceleratedOptimizer ClusterConfig "
     "DataLoaderConfiguration FullyShardedDataParallelPlugin DeepSpeedPlugin MegatronLMPlugin",
     "peft": "LoraConfig PeftModel PeftModelForCausalLM LoraModel PeftConfig",
