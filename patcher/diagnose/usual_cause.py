@@ -24,6 +24,7 @@ from patcher.diagnose.parties import (
     party,
 )
 from patcher.diagnose.tensor_sizes import has_other_length, ranks_apart, too_few_for_groups, width_of_empty
+from patcher.diagnose.wrong_class import refused_class
 from patcher.i18n import Phrase, phrase
 
 _OF_LENGTH = re.compile(r"(?:position_ids|attention_mask|input_ids|cache_position|mask|labels)$")
@@ -398,6 +399,8 @@ def _of_words(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> P
                 "update both together"
             )
             return phrase(text, name=name, package=party(at) or "it", place=asker.shown)
+    if (refused := refused_class(parts.found)) is not None:
+        return refused
     above = frame_above(calls)
     if is_of_getter(calls) and above is not None and party(at) and party(above) == party(at) != "verl":
         text = (

@@ -213,6 +213,31 @@ def test_one_source_tree_has_no_two_releases(asker: str, file: str, both: bool) 
 
 
 @pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (
+            "`plan` must be an instance of `garden.plans.Plan`, got `<orchard.plans.TreePlan object at 0x7f00>`",
+            "orchard.plans.TreePlan does not derive from this garden.plans.Plan",
+        ),
+        (
+            "Expected the plan to be an instance of <class 'garden.plans.Plan'> but got <class 'orchard.plans.Plan'>",
+            "orchard.plans.Plan does not derive from this garden.plans.Plan",
+        ),
+        (
+            "the plan must be an instance of garden.plans.Plan, got an object of type garden.plans.Plan",
+            "garden.plans.Plan is there twice",
+        ),
+        ("the plan must be an instance of garden.plans.Plan, got garden.plans.Sketch", ""),
+        ("the plan must be an instance of garden.plans.Plan, got None", ""),
+    ],
+)
+def test_object_of_another_class(words: str, told: str) -> None:
+    _, often = said(frame("/app/farm.py", "draw(plan)"), f"TypeError: {words}\n")
+    assert told in often
+    assert bool(told) == bool(often)
+
+
+@pytest.mark.parametrize(
     ("command", "status", "told"),
     [
         ("'/opt/bin/pack -x'", "exit status 127.", "a shell did not find pack"),
