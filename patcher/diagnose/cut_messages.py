@@ -52,8 +52,9 @@ def parse_cut_name(line: str, codes: Sequence[str]) -> MessageParts | None:
             if imported is not None and imported[0].startswith(found["cut"]) and found["name"] in imported[1]:
                 return MessageParts("missing-name", f"{imported[0]}.{found['name']}")
         module = found["cut"].rstrip(".")
-        whole = "." in found["cut"] or distribution(module) in DISTRIBUTIONS
-        return MessageParts("missing-name", f"{module}.{found['name']}", cut=True) if whole else None
+        if "." not in found["cut"] and distribution(module) not in DISTRIBUTIONS:
+            return None
+        return MessageParts("missing-name", f"{module}.{found['name']}", cut=True)
     if (found := _CUT_ATTRIBUTE.search(line)) is None:
         return None
     cut = found["cut"] or found["of"]

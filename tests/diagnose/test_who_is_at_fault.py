@@ -305,6 +305,24 @@ def test_operand_that_is_none() -> None:
     assert "is None" not in sentence  # It may be either of two.
 
 
+@pytest.mark.parametrize(
+    ("code", "column"),
+    [
+        ("show(train_dataset[0][RANK_KEY], names)", True),
+        ('ranks = [self.data[i]["rank"] for i in range(3)]', True),
+        ("labels = batch[RANK]", True),
+        ('part = dataset["rank"]', False),
+        ('part = dataset["train"]["rank"]', False),
+        ("lr = settings[0][RANK]", False),
+        ("put(batch[RANK], batch[ROW])", False),
+        ("lr = data[name][0]", False),
+    ],
+)
+def test_column_of_a_row_that_is_named_by_a_constant_or_a_number(code: str, column: bool) -> None:
+    _, often = said(frame("/app/farm.py", code), "KeyError: 'rank'\n")
+    assert ("no column rank" in often) == column
+
+
 def test_column_of_the_data_on_a_line_that_reads_several() -> None:
     code = "for prompt, answer in zip(examples['prompt'], examples['answer']):"
     _, often = said(frame("/app/farm.py", code, "preprocess_function"), "KeyError: 'prompt'\n")
