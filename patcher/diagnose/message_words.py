@@ -39,8 +39,8 @@ def remedy_in(lines: Sequence[str]) -> str:
 
 
 _NAMED = re.compile(r"^(?:[\w.]*(?:Error|Exception|Failure|Interrupt|Exit)\w*|(?:\w+\.)+[A-Z]\w*): *")
-_ANSWER = re.compile(r'\{.{0,80}?"message": ?"(?P<words>(?:[^"\\]|\\.)*)')
-"""The answer of a server that an exception quotes: `{"object":"error","message":"…`."""
+_ANSWER = re.compile(r'\{.{0,200}?"message": ?"(?P<words>(?:[^"\\]|\\.)*)')
+"""The answer of a server, by itself or quoted by an exception: `{"object":"error","message":"…`."""
 _MOST_WORDS = 400
 """Characters of a message that are quoted. Set by hand."""
 
