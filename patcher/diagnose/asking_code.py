@@ -43,6 +43,19 @@ def field_of_configuration(parts: MessageParts) -> str:
     return f"transformers.{parts.symbol}.{parts.names[0]}"
 
 
+_PART_OF_MODEL = re.compile(r"(?P<family>Llama|Mistral|Gemma|Qwen2)(?:RotaryEmbedding|RMSNorm)\.__init__$")
+
+
+def argument_of_model_part(parts: MessageParts) -> str:
+    """The full name of an argument that a part of transformers' models does not take, by the name of its class alone;
+    "" for anything else."""
+    found = _PART_OF_MODEL.match(parts.symbol) if parts.matter == "unexpected-argument" and parts.names else None
+    if found is None:
+        return ""
+    family = found["family"].lower()
+    return f"transformers.models.{family}.modeling_{family}.{parts.symbol}({parts.names[0]})"
+
+
 def lacks_field(folder: Path, symbol: str) -> bool:
     """Whether nothing in a release of transformers sets this field of a model's configuration.
 

@@ -7,6 +7,8 @@ import re
 from collections.abc import Sequence
 
 from patcher.diagnose.exception_message import DOTTED, NAME, UNREADABLE_CODE, MessageParts
+from patcher.diagnose.frame import distribution
+from patcher.records.rules import DISTRIBUTIONS
 
 _CUT = re.compile(rf"(?:No module named|cannot import name) '(?P<cut>{NAME}(?:\.{NAME})*\.?)(?:\.\.\.|…)?$")
 
@@ -41,14 +43,18 @@ _CUT_ATTRIBUTE = re.compile(
 
 def parse_cut_name(line: str, codes: Sequence[str]) -> MessageParts | None:
     """Parse a message that is cut off within the module of an import, or within the name of an attribute. The lines of
-    code, innermost last, complete it; of the name of an attribute the code has to show only one that begins so."""
+    code, innermost last, complete it; of the name of an attribute the code has to show only one that begins so. A
+    module that they do not show is taken as it stands, once its package is whole: `'kettle.lids.sp`."""
     line = line.rstrip()
     if (found := _CUT_MODULE.search(line)) is not None:
         for code in reversed(codes):
             imported = _imports(code)
             if imported is not None and imported[0].startswith(found["cut"]) and found["name"] in imported[1]:
                 return MessageParts("missing-name", f"{imported[0]}.{found['name']}")
-        return None
+        module = found["cut"].rstrip(".")
+        if "." not in found["cut"] and distribution(module) not in DISTRIBUTIONS:
+            return None
+        return MessageParts("missing-name", f"{module}.{found['name']}", cut=True)
     if (found := _CUT_ATTRIBUTE.search(line)) is None:
         return None
     cut = found["cut"] or found["of"]

@@ -23,7 +23,14 @@ from packaging.version import InvalidVersion, Version
 from patcher.analysis.meaning.moves import moved_in, spelled_alike
 from patcher.analysis.symbols import Symbols
 from patcher.check.targets import release_folder
-from patcher.diagnose.asking_code import asked_symbol, field_of_configuration, folder_of, lacks_field, still_asks
+from patcher.diagnose.asking_code import (
+    argument_of_model_part,
+    asked_symbol,
+    field_of_configuration,
+    folder_of,
+    lacks_field,
+    still_asks,
+)
 from patcher.diagnose.diagnosis import Direction
 from patcher.diagnose.exception_message import MessageParts
 from patcher.diagnose.frame import Frame, distribution, is_installed
@@ -66,6 +73,7 @@ def direction_at(
     symbol = ""
     if not parts.package and at is not None and at.package:
         symbol = asked_symbol(parts, _source_of(session, at, folders, known))
+    symbol = symbol or argument_of_model_part(parts)
     of_others = owner_of(parts.symbol) not in ("", "transformers")
     field = field_of_configuration(parts) if not symbol and not of_others else ""
     symbol = symbol or field

@@ -16,6 +16,8 @@ _OF_PROGRAMS = frozenset((".py", ".sh", ".yaml", ".yml", ".toml", ".cfg", ".ini"
 _OF_DOCUMENTS = frozenset((".md", ".rst", ".json"))
 """Documents may name what a configuration holds, such as `actor_rollout_ref`. That alone does not make them logs."""
 
+MOST_MATCHED = 64
+"""How many lines of one symptom are kept: what each rank of some machines says."""
 LINE_LENGTH = 500
 """Characters of a line that are kept: an exception says what matters at its beginning."""
 
@@ -69,6 +71,8 @@ class Hit:
     """How specific the pattern is. Of two symptoms on one line, the greater weight wins."""
     around: tuple[LogLine, ...] = ()
     """The lines around `since`, including that one."""
+    matched: tuple[LogLine, ...] = ()
+    """The lines from `since` on that show it, at most `MOST_MATCHED`."""
 
     @property
     def start(self) -> LogLine:
@@ -330,7 +334,8 @@ def _add_hit(hits: dict[str, Hit], hit: Hit) -> None:
         return
     early, late = (known, hit) if known.start.offset <= hit.start.offset else (hit, known)
     last = max(early.last, late.last, key=lambda place: place.offset)
-    hits[hit.symptom.id] = replace(early, last=last, count=early.count + late.count)
+    matched = (*early.matched, *late.matched)[:MOST_MATCHED]
+    hits[hit.symptom.id] = replace(early, last=last, count=early.count + late.count, matched=matched)
 
 
 def _first_that_counts(first: LogLine, last: LogLine, own: Evidence, progress: float | None) -> LogLine | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 from collections.abc import Sequence
@@ -9,7 +10,7 @@ from itertools import pairwise
 
 from patcher.diagnose.evidence import Call
 from patcher.diagnose.exception_message import MessageParts
-from patcher.diagnose.failed_code import taken_from
+from patcher.diagnose.failed_code import statement_of, taken_from
 from patcher.diagnose.frame import Frame, frame_of
 from patcher.diagnose.parties import frame_above, party
 from patcher.i18n import Phrase, phrase
@@ -73,12 +74,39 @@ def missing_column(parts: MessageParts, calls: Sequence[Call]) -> bool:
     """Whether the key is one of a row of data, that is a column of the dataset."""
     if parts.matter != "key" or not calls:
         return False
+    if _is_of_row(calls[-1].code, parts.names[0]):
+        return True
     what, place = taken_from(calls[-1].code, calls[-1].marks, parts.names[0])
     if place.strip("'\"") != parts.names[0] or place == parts.names[0]:
         return False
     reads = any(_OF_DATA.search(one.frame) for one in calls[-_SEARCHED:])
     mapped = any("datasets/arrow_dataset.py" in one.frame for one in calls)
     return (reads and _ROW.match(what) is not None) or (mapped and _DATUM.match(what) is not None)
+
+
+_ROWS = re.compile(r"(?:\w+\.)*\w*(?:data_?set|data|batch|examples?|rows?|samples?|records?|features?)\d?$")
+
+
+def _is_of_row(code: str, key: str) -> bool:
+    """Whether the only place in a line of code that may be the key's is in a row of data: `train_dataset[0]["text"]`,
+    `batch[LABEL_KEY]`. `dataset["train"]` is a part of the data, and no row."""
+    node = statement_of(code)
+    found = [one for one in (ast.walk(node) if node is not None else ()) if isinstance(one, ast.Subscript)]
+    rows = []
+    for one in found:
+        match one.slice:
+            case ast.Constant(value=value) if value == key:
+                named = False
+            case ast.Name(id=name) if name.isupper():
+                named = True
+            case _:
+                continue
+        match one.value:
+            case ast.Subscript(value=rowed, slice=ast.Constant(value=int()) | ast.Name(id="i" | "j" | "idx" | "index")):
+                rows.append(_ROWS.match(ast.unparse(rowed)) is not None)
+            case whole:
+                rows.append(named and _ROWS.match(ast.unparse(whole)) is not None)
+    return rows == [True]
 
 
 _COMMAND = re.compile(

@@ -331,7 +331,9 @@ _COMPLAINT = re.compile(
     r"|ERROR: |E: |.*\b(?:command not found|No such file or directory)$"
     # `CUDA Error: invalid argument`, `[saver.cpp] CUresult error: 2 (out of memory)`, `nvcc fatal : …`, `make: *** …`
     r"|(?:\[[\w.]+\] )?(?:API|CUDA|CUresult|cuDNN|HIP|NVML|Parser|UCX|nvlink|linker|syntax) error ?:? \S"
-    r"|nvcc fatal *: |[a-z]+: \*\*\* ",
+    r"|nvcc fatal *: |[a-z]+: \*\*\* "
+    # A server's answer: `{"text":"","meta_info":{"finish_reason":{"type":"abort","message":"KettleError(3): no water`.
+    r'|\{.{0,200}"type": ?"abort", ?"message": ?"[^"]*(?:\w(?:Error|Exception)\b|\bfail)',
     re.IGNORECASE,
 )
 # Errors that native programs print in forms of their own: of Ascend `[Error]: …`, `EE1002: …`, `ERR02200 …` and

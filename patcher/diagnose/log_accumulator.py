@@ -19,7 +19,7 @@ from patcher.diagnose.cut_tracebacks import (
     unfinished,
     without_header,
 )
-from patcher.diagnose.evidence import LINE_LENGTH, Call, Evidence, Hit, LogLine, Nature, Raised
+from patcher.diagnose.evidence import LINE_LENGTH, MOST_MATCHED, Call, Evidence, Hit, LogLine, Nature, Raised
 from patcher.diagnose.exception_message import is_of_kernel, raised_as
 from patcher.diagnose.line_meaning import (
     ALONE,
@@ -41,7 +41,7 @@ from patcher.diagnose.log_stream import AROUND, Block, line_at
 from patcher.diagnose.matched_line import MatchedLine, Sign
 from patcher.diagnose.metrics import MetricTrends
 from patcher.diagnose.progress import RunProgress
-from patcher.diagnose.python_form import pytest_frames
+from patcher.diagnose.python_form import before_pytest, pytest_frames
 from patcher.diagnose.said_before import first_of, said_before
 from patcher.diagnose.timed_pattern import TimedPattern
 from patcher.diagnose.told_errors import told_error
@@ -296,7 +296,9 @@ class LogAccumulator:
         if hit.since is None or hit.since.offset < self.run.progress or _is_source_line(hit.since, place):
             hit.since, hit.weight = place, sign.weight
             hit.phase = later_phase(self.run.phase, self._stages.get(line.offset))
-            hit.around = line.around(_BEFORE, _BEHIND)
+            hit.around, hit.matched = line.around(_BEFORE, _BEHIND), ()
+        if len(hit.matched) < MOST_MATCHED:
+            hit.matched = (*hit.matched, place)
 
     def _add_traceback(self, line: MatchedLine) -> None:
         """Follow a traceback to its end."""
@@ -372,8 +374,9 @@ class LogAccumulator:
         """Add the frames of a traceback without a header, or those that pytest prints around the exception."""
         speaker = line.stripped.speaker
         frames, raised.calls = frames_before(line.before(_CODE, speaker), speaker, line.label.label)
-        if not frames and line.label.label.startswith("E "):
-            frames = pytest_frames(line.before(_CODE), line.around(0, _CODE), raised.name)
+        prefix = before_pytest(line.label.label)
+        if not frames and prefix is not None:
+            frames = pytest_frames(line.before(_CODE), line.around(0, _CODE), raised.name, prefix)
         elif not frames and not raised.calls:
             raised.calls = frames_below(line.around(0, _CODE), speaker)
         raised.frames = frames

@@ -39,8 +39,8 @@ def remedy_in(lines: Sequence[str]) -> str:
 
 
 _NAMED = re.compile(r"^(?:[\w.]*(?:Error|Exception|Failure|Interrupt|Exit)\w*|(?:\w+\.)+[A-Z]\w*): *")
-_ANSWER = re.compile(r'\{.{0,80}?"message": ?"(?P<words>(?:[^"\\]|\\.)*)')
-"""The answer of a server that an exception quotes: `{"object":"error","message":"…`."""
+_ANSWER = re.compile(r'\{.{0,200}?"message": ?"(?P<words>(?:[^"\\]|\\.)*)')
+"""The answer of a server, by itself or quoted by an exception: `{"object":"error","message":"…`."""
 _MOST_WORDS = 400
 """Characters of a message that are quoted. Set by hand."""
 
@@ -94,9 +94,9 @@ def own_words(lines: Sequence[str], named: bool = True) -> str:
         return ""
     if len(text) <= _MOST_WORDS:
         return text
-    if answer is None:
+    if answer is None and not text.startswith("Command "):
         return f"{text[:_MOST_WORDS].rsplit(' ', 1)[0]} …"
-    # What failed is wrapped from call to call, so the cause is at the end.
+    # What failed is wrapped from call to call, so the cause is at the end; so is the exit status of a command.
     half = _MOST_WORDS // 2
     return f"{text[:half].rsplit(' ', 1)[0]} … {text[-half:].partition(' ')[2]}"
 

@@ -37,7 +37,8 @@ _NAMES_OF: Mapping[str, str] = {
     "transformers": "AutoModelForCausalLM AutoTokenizer AutoProcessor AutoConfig PreTrainedModel PretrainedConfig "
     "PreTrainedTokenizerFast TrainingArguments Seq2SeqTrainingArguments GenerationMixin GenerationConfig DynamicCache "
     "StaticCache BitsAndBytesConfig LlamaConfig Qwen2Config Qwen3Config Qwen2VLConfig Qwen2TokenizerFast "
-    "LlamaTokenizerFast WeightConverter",
+    "LlamaTokenizerFast WeightConverter LlamaRotaryEmbedding MistralRotaryEmbedding Qwen2RotaryEmbedding "
+    "GemmaRotaryEmbedding LlamaRMSNorm Qwen2RMSNorm",
     "accelerate": "Accelerator AcceleratorState PartialState GradientState AcceleratedOptimizer ClusterConfig "
     "DataLoaderConfiguration FullyShardedDataParallelPlugin DeepSpeedPlugin MegatronLMPlugin",
     "peft": "LoraConfig PeftModel PeftModelForCausalLM LoraModel PeftConfig",
@@ -224,3 +225,11 @@ def caller_of(at: Frame | None, calls: Sequence[Call]) -> tuple[Frame, str] | No
         if party(frame) not in ("", party(at)):
             return frame, one.code.strip().partition("\n")[0]
     return None
+
+
+def is_in_tree_of(at: Frame | None, parts: MessageParts) -> bool:
+    """Whether the file that asks lies in the folder of the package that lacks the name, or in the sources of the same
+    build: `/tmp/pip-install-1/farm_2/setup.py` and `/tmp/pip-install-1/farm_2/tools/hoe.py`."""
+    tree, inside, _ = parts.file.rpartition(f"/{parts.package}/")
+    folder = f"{tree}/" if "/pip-install-" in tree else f"{tree}{inside}"
+    return at is not None and bool(inside) and at.path.startswith(folder)

@@ -188,7 +188,26 @@ _SECTION = re.compile(r"_{3,} .*_{3,}$|={3,} ")
 """The separator at the beginning of one test."""
 
 
-def pytest_frames(before: Sequence[LogLine], behind: Sequence[LogLine], name: str) -> tuple[LogLine, ...]:
+_OF_EXCEPTION = re.compile(r"(?<![A-Za-z])E {3,}$")
+_DIGITS = re.compile(r"\d+")
+
+
+def before_pytest(label: str) -> str | None:
+    """What stands before pytest's `E   ` in the labels of an exception's line, as a logger that passes it on puts it
+    there; None where pytest has not printed the line."""
+    found = _OF_EXCEPTION.search(label)
+    return label[: found.start()] if found is not None else None
+
+
+def _without(prefix: str, place: LogLine) -> LogLine:
+    head = place.text[: len(prefix)]
+    same = _DIGITS.sub("0", head) == _DIGITS.sub("0", prefix)
+    return replace(place, text=place.text[len(prefix) :]) if prefix and same else place
+
+
+def pytest_frames(
+    before: Sequence[LogLine], behind: Sequence[LogLine], name: str, prefix: str = ""
+) -> tuple[LogLine, ...]:
     """The frames of an exception as pytest prints it by default, outermost first, and last the line of code that raised
     it:
 
@@ -203,7 +222,9 @@ def pytest_frames(before: Sequence[LogLine], behind: Sequence[LogLine], name: st
         before: the lines before the exception's line, in order.
         behind: the lines from there on.
         name: the exception, as printed.
+        prefix: what a logger puts before each line.
     """
+    before, behind = [_without(prefix, one) for one in before], [_without(prefix, one) for one in behind]
     last_part = name.rpartition(".")[2]
     end = next((place for place in behind if (at := _CALLED_AT.match(place.text)) and at["name"] == last_part), None)
     if end is None or (inner := _CALLED_AT.match(end.text)) is None:

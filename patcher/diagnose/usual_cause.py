@@ -18,11 +18,13 @@ from patcher.diagnose.parties import (
     asks_itself,
     frame_above,
     is_getter,
+    is_in_tree_of,
     outside_of,
     owner_of,
     party,
 )
 from patcher.diagnose.tensor_sizes import has_other_length, ranks_apart, too_few_for_groups, width_of_empty
+from patcher.diagnose.wrong_class import refused_class
 from patcher.i18n import Phrase, phrase
 
 _OF_LENGTH = re.compile(r"(?:position_ids|attention_mask|input_ids|cache_position|mask|labels)$")
@@ -180,6 +182,29 @@ def _of_builds(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> 
     return None
 
 
+_COMMAND = re.compile(
+    r"Command '\[?[\"']?(?:[^\s\"',]*/)?(?P<name>[^\s\"',/]+).*['\]] returned non-zero exit status (?P<status>12[67])\b"
+)
+"""A command that did not even start: `Command '['/opt/bin/pack', '-x']' returned non-zero exit status 127.`"""
+
+
+def _of_command(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:  # noqa: ARG001
+    command = _COMMAND.match(parts.found) if parts.matter == "words" else None
+    if command is None:
+        return None
+    if command["status"] == "126":
+        text = (
+            "126 says that {command} is there and may not be run: no right to execute it, a file system mounted with "
+            "noexec, a folder, or a program for another kind of machine"
+        )
+        return phrase(text, command=command["name"])
+    text = (
+        "127 says that a shell did not find {command}, or a program that it starts: it is not installed, or not on the "
+        "PATH of this process"
+    )
+    return phrase(text, command=command["name"])
+
+
 def _of_mistakes(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:
     """Which package has failed by itself."""
     if parts.matter == "unwritten":
@@ -272,12 +297,12 @@ def _of_releases(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -
         return _of_one_package(parts, asked, calls)
     if asked:
         return phrase("the code that asks and the installed {package} are of releases that do not fit", package=asked)
-    if parts.package and asker == distribution(parts.package):
+    if parts.package and (asker == distribution(parts.package) or is_in_tree_of(at, parts)):
         text = (
             "both sides are of {package}: it defines the name only where an optional package can be imported, or files "
             "of two releases are mixed"
         )
-        return phrase(text, package=asker)
+        return phrase(text, package=asker or parts.package)
     if not parts.package:
         return phrase(
             "where the code that asks and what it asks are of two packages, their releases do not fit together; where "
@@ -323,6 +348,7 @@ _RULES = (
     _of_values,
     _of_request,
     _of_builds,
+    _of_command,
     _of_mistakes,
     _of_model,
     _of_attribute,
@@ -373,6 +399,8 @@ def _of_words(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> P
                 "update both together"
             )
             return phrase(text, name=name, package=party(at) or "it", place=asker.shown)
+    if (refused := refused_class(parts.found)) is not None:
+        return refused
     above = frame_above(calls)
     if is_of_getter(calls) and above is not None and party(at) and party(above) == party(at) != "verl":
         text = (

@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from patcher.diagnose.bar_pace import advances
 from patcher.diagnose.conflicts import conflict_in
 from patcher.diagnose.cut_tracebacks import announced, told_failure
 from patcher.diagnose.diagnosis import Diagnosis, Explanation, Finding, Offer, Role, Verdict
@@ -38,6 +39,7 @@ from patcher.diagnose.own_module import (
     unpickled_module,
     without_installs,
 )
+from patcher.diagnose.ranks_apart import TIMED_OUT, with_ranks
 from patcher.diagnose.root_cause import Candidate, candidate_of_exception, candidates, is_at_end, may_have_ended_run
 from patcher.diagnose.said_before import ran_short
 from patcher.i18n import phrase
@@ -212,11 +214,12 @@ def _stalls(
     wait = evidence.wait
     if wait is not None and (saved := _SAVED.search(wait.last.text)) and int(saved["step"]) <= (evidence.step or 0):
         wait = None  # verl prints `step:20 - …` after the checkpoint of step 20 is written, so that wait is over.
-    if wait is not None and silent is None and wait.symptom.phase in _OF_EXCERPTS:
+    if wait is not None and silent is None:
         # A bar that moved, and with it the line of a checkpoint: `20/30 [31:21<13:11, 79.1s/it]Saving checkpoint …`.
-        wait = wait if evidence.lines >= _PIECE or not _MOVES.search(wait.last.text) else None
-    if wait is not None and silent is None and _is_cut_in_flow(wait.last, evidence):
-        wait = None
+        piece = evidence.lines < _PIECE and wait.symptom.phase in _OF_EXCERPTS
+        moved = piece and _MOVES.search(wait.last.text) is not None
+        if moved or advances(wait.last, evidence.last) or _is_cut_in_flow(wait.last, evidence):
+            wait = None
     if wait is not None and wait.symptom.id not in {one.symptom.id for one in signs if one.symptom is not None}:
         phase = evidence.phase or (wait.symptom.phase[0] if wait.symptom.phase else None)
         signs.append(
@@ -263,8 +266,12 @@ def _findings(found: Sequence[Candidate], context: FixContext, evidence: Evidenc
         return []
     rest = sorted((one for one in found[1:] if one.symptom is not None), key=lambda one: one.place.offset)
     root = _finding_of_candidate(found[0], "root", context, _calls_behind(evidence, found[0].place))
+    root = replace(root, explanation=_with_neighbours(root, found[0], evidence))
+    if root.id == TIMED_OUT:
+        matched = (hit.matched for hit in evidence.hits if hit.symptom.id == TIMED_OUT)
+        root = with_ranks(root, [line for lines in matched for line in lines])
     return [
-        replace(root, explanation=_with_neighbours(root, found[0], evidence)),
+        root,
         *(_finding_of_candidate(one, "cascade", context) for one in rest),
     ]
 

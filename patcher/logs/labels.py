@@ -44,6 +44,8 @@ _KINDS = (
     rf"[\[(<](?:{_LEVEL})\|[\w.]+:\d+\]",
     # logging's default: INFO:root:
     rf"(?:{_LEVEL}):[A-Za-z_][\w.]*:",
+    # the level of 2026-01-11 10:00:00,123::DEBUG:
+    rf":(?:{_LEVEL}):(?=\s)",
     # a level with something behind it that shows it to be one: [ERROR], INFO 01-11, WARNING  text
     rf"[\[(<]?(?:{_LEVEL})[\])>]?(?=\s*(?:-|\||:|\[|\d)|\s\s|\s[A-Z\"'\[(])",
     # a place in brackets: [trainer.py:81]:, but no stamp of ours and no worker's
@@ -69,6 +71,8 @@ _LEVEL_BEHIND = re.compile(rf"(?:{_LEVEL})[: ：]")
 _LEVELS = re.compile(
     rf"(?<![A-Za-z])(?:{_LEVEL})(?![A-Za-z])|(?:^|[\[:])(?P<glog>[WEIF])\d{{4}}|\d (?P<ray>[WEIFC]) \d"
 )
+_PASSED_ON = ("[stdout]", "[stderr]")
+"""Labels behind which a process's output stands. A level before them is that of all that it writes, good or bad."""
 _CHINESE = {"错误": "ERROR", "警告": "WARNING", "信息": "INFO"}
 _MOST = 10
 """Labels that one line may have: launcher, pod, time, level, module and rank are six."""
@@ -85,13 +89,14 @@ class LabelledLine:
 
 def strip_labels(text: str) -> LabelledLine:
     """Take the labels off a line. Indentation behind them stays, except for one space."""
-    at = 0
+    at = own = 0
     for _ in range(_MOST):
         found = _LABEL.match(text, at) or (_LEVEL_BEHIND.match(text, at) if at else None)
         if found is None or found.end() == at:
             break
         at = found.end()
-    return LabelledLine(text[:at], text[at:], level(text[:at]))
+        own = at if found[0].rstrip() in _PASSED_ON else own
+    return LabelledLine(text[:at], text[at:], level(text[own:at]))
 
 
 def is_native(label: str) -> bool:

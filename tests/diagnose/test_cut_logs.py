@@ -159,6 +159,30 @@ def test_a_piece_of_a_log_that_ends_at_a_bar_that_moves_stands_still_for_nobody(
 
 
 @pytest.mark.parametrize(
+    ("states", "verdict"),
+    [
+        (["2/4 [00:20", "3/4 [00:31"], "running"),
+        (["1/4 [00:11", "2/4 [00:20", "3/4 [00:31", "3/4 [00:31"], "running"),
+        (["2/4 [00:20", "3/4 [00:31", "3/4 [09:40"], "stalled"),
+        (["2/4 [00:20", "3/4 [09:40"], "stalled"),
+        (["0/4 [00:00", "1/4 [00:11"], "stalled"),
+        (["3/4 [00:31"], "stalled"),
+    ],
+)
+def test_a_bar_that_advances_from_line_to_line_at_an_even_pace_is_running(states: list[str], verdict: str) -> None:
+    bars = [
+        f"Loading safetensors checkpoint shards:  {25 * int(one[0])}% Completed | {one}<00:10,  9.9s/it]\n"
+        for one in states
+    ]
+    log = "INFO 01-02 10:00:00 [gpu_model_runner.py:58] Starting to load model /m/rose...\n" * 60 + "".join(bars)
+    evidence = Scanner(load_symptoms()).scan([("run.log", io.BytesIO(log.encode()))])
+    found = diagnosis_of(evidence, FixContext({}), silent=None)
+    assert found.verdict == verdict
+    assert diagnosis_of(evidence, FixContext({}), silent=True).verdict == "stalled"
+    assert not found.findings or found.findings[0].symptom.id == "model-load-stuck"
+
+
+@pytest.mark.parametrize(
     ("lines", "verdict"),
     [
         ("Processed prompts:   0%|    | 0/4 [00:00<?, ?it/s]\nx.py:1: UserWarning: w\n", "stalled"),

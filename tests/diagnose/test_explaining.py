@@ -14,7 +14,7 @@ from patcher.check.targets import release_folder
 from patcher.cli.app import run
 from patcher.data import shipped
 from patcher.diagnose import directions
-from patcher.diagnose.asking_code import asked_symbol, still_asks
+from patcher.diagnose.asking_code import argument_of_model_part, asked_symbol, still_asks
 from patcher.diagnose.diagnosis import Diagnosis, Explanation
 from patcher.diagnose.directions import _direction, refusals
 from patcher.diagnose.exception_message import MessageParts, parse_message
@@ -640,6 +640,23 @@ def test_what_an_attribute_or_an_argument_is_of_is_read_from_the_imports(message
     parts = parse_message([message])
     assert parts is not None
     assert asked_symbol(parts, source) == symbol
+
+
+@pytest.mark.parametrize(
+    ("message", "symbol"),
+    [
+        (
+            "TypeError: MistralRotaryEmbedding.__init__() got an unexpected keyword argument 'base'",
+            "transformers.models.mistral.modeling_mistral.MistralRotaryEmbedding.__init__(base)",
+        ),
+        ("TypeError: ShelfRotaryEmbedding.__init__() got an unexpected keyword argument 'base'", ""),
+        ("TypeError: LlamaRMSNorm.forward() got an unexpected keyword argument 'base'", ""),
+    ],
+)
+def test_a_part_of_a_known_model_is_found_by_its_name(message: str, symbol: str) -> None:
+    parts = parse_message([message])
+    assert parts is not None
+    assert argument_of_model_part(parts) == symbol
 
 
 @pytest.mark.parametrize(

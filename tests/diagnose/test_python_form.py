@@ -195,6 +195,12 @@ def test_an_exception_as_pytest_tells_it(log: str, said: str, number: int) -> No
     assert found.place.number == number
 
 
+@pytest.mark.parametrize("prefix", ["2026-01-11 10:00:0{n},123::DEBUG: [stdout] ", "[1,3]<stdout>:", "node-3: "])
+def test_what_pytest_prints_is_read_behind_the_prefix_of_what_passes_it_on(prefix: str) -> None:
+    log = "".join(f"{prefix.format(n=number // 9)}{line}\n" for number, line in enumerate(PYTEST_LONG.splitlines()))
+    assert sentence(log) == "gardening (gardening/beds.py:41) asks self.digger for dig: self.digger is None"
+
+
 def test_tests_that_pass_tell_of_nothing() -> None:
     assert diagnosed("tests/test_beds.py ....   [100%]\n===== 4 passed in 0.3s =====\n").root is None
 

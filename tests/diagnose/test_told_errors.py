@@ -146,3 +146,20 @@ def test_a_port_of_the_module_s_own_is_taken_where_the_reloader_starts_it_again(
     taken = f"{TRACEBACK}OSError: [Errno 98] Address already in use\n"
     assert root(f" * Debug mode: on\n * Restarting with stat\nloading\n{taken}", ports).id == "reloader-runs-twice"
     assert root(f"loading\n{taken}", ports).id == "port-in-use"
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "told"),
+    [
+        ("abort", "Brewing stopped, KettleError(room=3): no water from the tap", True),
+        ("abort", "The kettle failed to boil in time", True),
+        ("abort", "Brewing was cancelled by the guest", False),
+        ("stop", "The kettle failed to boil in time", False),
+    ],
+)
+def test_a_server_answers_that_it_has_aborted_a_request(kind: str, message: str, told: bool) -> None:
+    answer = f'{{"text":"","meta_info":{{"id":"c5","finish_reason":{{"type":"{kind}","message":"{message}"'
+    log = f'INFO: the server is ready\n{answer},"status_code":500}}}}}}\n'
+    found = diagnosed(log, ())
+    assert (found.verdict == "failed") == told
+    assert [sentence(one) for one in found.findings] == ([f"the program says: {message}"] if told else [])

@@ -1,5 +1,7 @@
 """What the frames show of a failure: a package alone, a file of a module's name, a row of data, a cut message."""
 
+import pytest
+
 from tests.diagnose.diagnosed import diagnosed
 
 SITE = "/opt/env/lib/python3.11/site-packages"
@@ -181,11 +183,76 @@ def test_messages_that_are_cut() -> None:
         "ImportError: cannot import name 'Shelf' from 'barn.store.sh\n",
     )
     assert "barn.store.shelf.Shelf" in sentence
+    sentence, _ = said("", "ImportError: cannot import name 'Shelf' from 'barn.store.sh\n")
+    assert sentence == "the program asks for barn.store.sh.Shelf, which barn does not have"
+    sentence, _ = said("", "ImportError: cannot import name 'Shelf' from 'bar\n")
+    assert "which bar does not have" not in sentence
     sentence, _ = said(
         frame("/app/farm.py", "model.vision_tower.freeze()"),
         "AttributeError: 'Meadow' object has no attribute 'vision_to\n",
     )
     assert "for vision_tower" in sentence
+
+
+@pytest.mark.parametrize(
+    ("asker", "file", "both"),
+    [
+        ("/tmp/pip-install-3/loom_7/setup.py", "/tmp/pip-install-3/loom_7/weave/narrow.py", True),
+        ("/src/loom/weave/wide/all.py", "/src/loom/weave/narrow.py", True),
+        ("/src/loom/setup.py", "/src/loom/weave/narrow.py", False),
+        ("/src/wheel/weave.py", "/src/loom/weave/narrow.py", False),
+    ],
+)
+def test_one_source_tree_has_no_two_releases(asker: str, file: str, both: bool) -> None:
+    _, often = said(
+        frame(asker, "from weave.narrow import Shuttle"),
+        f"ImportError: cannot import name 'Shuttle' from 'weave.narrow' ({file})\n",
+    )
+    assert ("both sides are of weave" in often) == both
+    assert ("releases that do not fit" in often) != both
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (
+            "`plan` must be an instance of `garden.plans.Plan`, got `<orchard.plans.TreePlan object at 0x7f00>`",
+            "orchard.plans.TreePlan does not derive from this garden.plans.Plan",
+        ),
+        (
+            "Expected the plan to be an instance of <class 'garden.plans.Plan'> but got <class 'orchard.plans.Plan'>",
+            "orchard.plans.Plan does not derive from this garden.plans.Plan",
+        ),
+        (
+            "the plan must be an instance of garden.plans.Plan, got an object of type garden.plans.Plan",
+            "garden.plans.Plan is there twice",
+        ),
+        ("the plan must be an instance of garden.plans.Plan, got garden.plans.Sketch", ""),
+        ("the plan must be an instance of garden.plans.Plan, got None", ""),
+    ],
+)
+def test_object_of_another_class(words: str, told: str) -> None:
+    _, often = said(frame("/app/farm.py", "draw(plan)"), f"TypeError: {words}\n")
+    assert told in often
+    assert bool(told) == bool(often)
+
+
+@pytest.mark.parametrize(
+    ("command", "status", "told"),
+    [
+        ("'/opt/bin/pack -x'", "exit status 127.", "a shell did not find pack"),
+        ("'['/opt/bin/pack', '-x']'", "exit status 126.", "pack is there and may not be run"),
+        (f"'pack {'-f soil.c ' * 35}'", "exit status 127.", "a shell did not find pack"),
+        ("'pack -x'", "exit status 3.", ""),
+    ],
+)
+def test_status_of_a_command_that_did_not_start(command: str, status: str, told: str) -> None:
+    _, often = said(
+        frame("/app/farm.py", "check_call(command)"),
+        f"subprocess.CalledProcessError: Command {command} returned non-zero {status}\n",
+    )
+    assert told in often
+    assert bool(told) == bool(often)
 
 
 def test_reason_below_the_source_of_a_kernel() -> None:
@@ -236,6 +303,24 @@ def test_operand_that_is_none() -> None:
         frame("/app/farm.py", code), "TypeError: unsupported operand type(s) for *: 'int' and 'NoneType'\n"
     )
     assert "is None" not in sentence  # It may be either of two.
+
+
+@pytest.mark.parametrize(
+    ("code", "column"),
+    [
+        ("show(train_dataset[0][RANK_KEY], names)", True),
+        ('ranks = [self.data[i]["rank"] for i in range(3)]', True),
+        ("labels = batch[RANK]", True),
+        ('part = dataset["rank"]', False),
+        ('part = dataset["train"]["rank"]', False),
+        ("lr = settings[0][RANK]", False),
+        ("put(batch[RANK], batch[ROW])", False),
+        ("lr = data[name][0]", False),
+    ],
+)
+def test_column_of_a_row_that_is_named_by_a_constant_or_a_number(code: str, column: bool) -> None:
+    _, often = said(frame("/app/farm.py", code), "KeyError: 'rank'\n")
+    assert ("no column rank" in often) == column
 
 
 def test_column_of_the_data_on_a_line_that_reads_several() -> None:
