@@ -325,6 +325,8 @@ _SAYS_NOTHING = re.compile(
 )
 _HANDED_UP = re.compile(r"\bNCCL INFO \S+:\d+ -> [1-9]")
 """NCCL passes an error up from call to call; the warning before these lines says which error it is."""
+_TOLD_BY_NCCL = re.compile(r"\bNCCL (?:INFO|TRACE) ")
+"""What NCCL only tells: `NCCL INFO NET/Plugin: Plugin load returned 2 : libnccl-net.so: … No such file or directory`."""
 # An error without an exception: `srun: error: node7: task 3: Killed`, `train.sh: line 4: nosuch: command not found`.
 _COMPLAINT = re.compile(
     r"(?:\S+(?: [a-z][\w-]*){0,2}: )?(?:fatal )?error: |srun: error"
@@ -462,7 +464,7 @@ def is_of_shell(text: str) -> bool:
 
 
 def complaints(last: Sequence[LogLine]) -> tuple[LogLine, ...]:
-    """Those of the last lines that report an error, except those of Ray's daemons.
+    """Those of the last lines that report an error, except those of Ray's daemons and NCCL's notices.
 
     NCCL's warnings count where NCCL then gave up.
     """
@@ -470,7 +472,7 @@ def complaints(last: Sequence[LogLine]) -> tuple[LogLine, ...]:
     gave_up = any(is_passed_on(place.text) for place in last)
     for place in last:
         stripped = strip_labels(place.text)
-        if "raylet" in place.speaker or "(raylet)" in stripped.label:
+        if "raylet" in place.speaker or "(raylet)" in stripped.label or _TOLD_BY_NCCL.search(place.text):
             continue
         loud = (stripped.level in _LEVELS and not _VALUE.match(stripped.text)) or (
             not stripped.level and _WITHIN.match(place.text)
