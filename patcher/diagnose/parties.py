@@ -12,15 +12,16 @@ from patcher.diagnose.failed_code import arguments_of, mapping_with
 from patcher.diagnose.frame import Frame, distribution, frame_of
 
 HANDS_ON = re.compile(
-    r", in (?:__(?:[gs]et|del)attr(?:ibute)?__|_(?:wrapped_)?call_impl"
+    r", in (?:(?:__)?(?:[gs]et|del)attr(?:ibute)?(?:__)?|_(?:wrapped_)?call_impl"
     r"|inner|wrapped_f(?:n|unc)|decorate_context|_compare_versions|require_version(?:_core)?)$"
     r"|torch/_ops\.py\", line \d+, in __call__$"
     r"|triton/(?:runtime/jit|compiler/(?:code_generator|compiler))\.py\", line \d+, in (?:visit\w*|generic_visit)$"
 )
 """Functions that only pass a call on, so they are not who asks: attributes and calls of torch modules, decorators with
 `return func(*args, **kwargs)`, the version checks of transformers, torch's calls of operators of any package, and
-triton's walk through the code of a kernel."""
-_GETS = re.compile(r", in __getattr(?:ibute)?__$")
+triton's walk through the code of a kernel. A text that was pasted as Markdown has lost the underscores of
+`__getattr__`."""
+_GETS = re.compile(r", in (?:__)?getattr(?:ibute)?(?:__)?$")
 _FUNCTION = re.compile(r", in (?P<name>\S+)$")
 _FOR_ANY = ("torch/nn/modules/module.py",)
 """Files whose `__getattr__` speaks for classes of any package."""

@@ -218,6 +218,8 @@ _OF_DATA = frozenset(
 )
 """What a batch gives to a model's `forward`."""
 _ENGINES = frozenset(("vllm", "sglang"))
+_OF_POOLING = ("pooler", "_pooler", "score", "classifier")
+"""What models that embed, classify or score have, and those that generate text have not."""
 _ASKED_BY_MANY = frozenset(("transformers", "torch", "accelerate", "peft", "datasets", "numpy"))
 """Packages that engines build upon, and that know of no engine."""
 
@@ -239,6 +241,12 @@ def _of_model(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> P
     if owner_of(parts.symbol) in _ENGINES and party(at) in _ASKED_BY_MANY:
         text = "an object of {package} was handed to {asker}, which expects one of its own: look at the caller"
         return phrase(text, package=owner_of(parts.symbol), asker=party(at))
+    if parts.names[0] in _OF_POOLING and parts.symbol.endswith("ForCausalLM") and party(at) in _ENGINES:
+        text = (
+            "{package} runs the model to embed, classify or score, and {kind} is the class that generates text: take "
+            "the task that it is for, or a model whose config.json names the class for this task in architectures"
+        )
+        return phrase(text, package=party(at), kind=parts.symbol)
     if _MODEL_CLASS.search(parts.symbol) and at is not None and (not at.installed or party(at) == "verl"):
         text = (
             "the model that was loaded is of another class than this code is written for: look at architectures and "

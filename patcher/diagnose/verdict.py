@@ -401,7 +401,8 @@ def _threads(one: Candidate) -> tuple[KnownIssue, ...]:
     raised = one.raised
     frames = [frame_of(place.text) for place in raised.frames] if raised is not None else []
     line = raised.message[0] if raised is not None and raised.message else one.place.text
-    return known_issues(whole_line(line, raised), [frame.path for frame in frames if frame is not None])
+    below = raised.message[1:] if raised is not None else ()
+    return known_issues(whole_line(line, raised), [frame.path for frame in frames if frame is not None], below)
 
 
 def _findings_of_metrics(

@@ -292,3 +292,21 @@ def test_frames_that_stand_on_one_line() -> None:
     assert root is not None
     assert root.explanation is not None
     assert str(root.explanation.sentence) == "/app/barn.py:9 says: hay is not cut"
+
+
+def test_pydantic_only_passes_on_what_another_package_refuses() -> None:
+    frames = frame(f"{SITE}/vllm/arguments.py", "return Kettle("), frame(
+        f"{SITE}/pydantic/_internal/_dataclasses.py", "validator.validate_python(args, self_instance=s)", "__init__"
+    )
+    refusal = "ValidationError: 1 validation error for Kettle\n  Value error, no water [type=value_error]\n"
+    assert said(*frames, refusal)[0] == "vllm (vllm/arguments.py:12): Kettle is refused: no water"
+
+
+def test_engine_that_runs_a_generating_model_for_another_task() -> None:
+    asking = frame(f"{SITE}/vllm/worker/runner.py", "self.model.pooler(hidden)")
+    line = "AttributeError: 'FernForCausalLM' object has no attribute 'pooler'\n"
+    for name in ("__getattr__", "getattr"):  # The second has lost its underscores, as in pasted Markdown.
+        getter = frame(f"{SITE}/torch/nn/modules/module.py", "raise AttributeError(name)", name)
+        sentence, often = said(asking, getter, line)
+        assert sentence.startswith("vllm (vllm/worker/runner.py:12) asks an object of FernForCausalLM for pooler")
+        assert "FernForCausalLM is the class that generates text" in often
