@@ -43,6 +43,7 @@ from patcher.diagnose.said_before import ran_short
 from patcher.i18n import phrase
 from patcher.logs.labels import strip_labels, time_of
 from patcher.logs.milestones import PHASES, Phase
+from patcher.records.symptoms import Symptom
 
 _COMPLAINT = 4
 """Meaningful lines from the end in which an error without an exception ends a run: shells and srun add one or two more.
@@ -261,12 +262,19 @@ def _findings(found: Sequence[Candidate], context: FixContext, evidence: Evidenc
     """The root, then every other candidate that has a record, in the order of the log."""
     if not found:
         return []
-    rest = sorted((one for one in found[1:] if one.symptom is not None), key=lambda one: one.place.offset)
+    others = [one for one in found[1:] if one.symptom is not None and not _is_same(one.symptom, one, found[0])]
+    rest = sorted(others, key=lambda one: one.place.offset)
     root = _finding_of_candidate(found[0], "root", context, _calls_behind(evidence, found[0].place))
     return [
         replace(root, explanation=_with_neighbours(root, found[0], evidence)),
         *(_finding_of_candidate(one, "cascade", context) for one in rest),
     ]
+
+
+def _is_same(symptom: Symptom, one: Candidate, root: Candidate) -> bool:
+    """Whether a symptom only says of the root's line less than the root's own, which it follows from."""
+    is_line = (one.place.file, one.place.number) == (root.place.file, root.place.number)
+    return is_line and root.symptom is not None and root.symptom.id in symptom.follows
 
 
 def _finding_of_candidate(one: Candidate, role: Role, context: FixContext, behind: Sequence[Call] = ()) -> Finding:
