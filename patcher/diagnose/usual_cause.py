@@ -22,7 +22,13 @@ from patcher.diagnose.parties import (
     owner_of,
     party,
 )
-from patcher.diagnose.tensor_sizes import has_other_length, ranks_apart, too_few_for_groups, width_of_empty
+from patcher.diagnose.tensor_sizes import (
+    has_other_length,
+    ranks_apart,
+    times_gathered,
+    too_few_for_groups,
+    width_of_empty,
+)
 from patcher.i18n import Phrase, phrase
 
 _OF_LENGTH = re.compile(r"(?:position_ids|attention_mask|input_ids|cache_position|mask|labels)$")
@@ -45,12 +51,19 @@ def _of_shadow(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> 
 
 def _of_sizes(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:
     """Why sizes and shapes do not fit."""
-    if parts.matter == "shape" and (ranks := ranks_apart(parts)):
+    if parts.matter == "shape" and _is_of_parameter(parts, at, calls) and (ranks := ranks_apart(parts)):
         text = (
             "one of the two has 1/{ranks} of the other's elements: the flat piece that one of {ranks} ranks holds "
             "(FSDP, ZeRO) meets the whole parameter"
         )
         return phrase(text, ranks=ranks)
+    if _is_forward_of_engine(at, calls) and (times := times_gathered(parts)):
+        text = (
+            "there are {times} times the elements that the shape holds: mostly the tokens of {times} ranks (data or "
+            "expert parallel) that were gathered and not divided again; try without expert parallelism, and another "
+            "release of {package}"
+        )
+        return phrase(text, times=times, package=party(at))
     if few := too_few_for_groups(parts):
         text = (
             "{found} elements are fewer than one group of {size}, so that they were divided into 0 groups: fewer "
@@ -86,6 +99,24 @@ def _of_sizes(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> P
     if parts.matter == "claim" and "torch.Size([])" in parts.found:
         return phrase("torch.Size([]) is the shape of a single number, where a tensor with dimensions is expected")
     return None
+
+
+_DIVIDES = re.compile(r"fsdp|deepspeed|/zero/|fully_shard|/verl/workers/|/megatron/", re.IGNORECASE)
+_PARAMETER = re.compile(r"weight|param|grad\b|state_dict|embed_tokens|lm_head", re.IGNORECASE)
+
+
+def _is_of_parameter(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> bool:
+    """Whether sizes that do not fit may be those of a parameter: FSDP or ZeRO is among the frames, the code names one,
+    or a checkpoint is loaded. What an engine computes are activations, which may come from several ranks too."""
+    last = calls[-1] if calls else Call("")
+    if _is_forward_of_engine(at, calls):
+        return False
+    divided = any(_DIVIDES.search(one.frame) for one in calls)
+    return divided or _PARAMETER.search(last.code) is not None or "Size(" in parts.found
+
+
+def _is_forward_of_engine(at: Frame | None, calls: Sequence[Call]) -> bool:
+    return party(at) in _ENGINES and bool(calls) and ", in forward" in calls[-1].frame
 
 
 def _of_values(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:
