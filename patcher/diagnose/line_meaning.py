@@ -326,7 +326,7 @@ _SAYS_NOTHING = re.compile(
 _HANDED_UP = re.compile(r"\bNCCL INFO \S+:\d+ -> [1-9]")
 """NCCL passes an error up from call to call; the warning before these lines says which error it is."""
 _TOLD_BY_NCCL = re.compile(r"\bNCCL (?:INFO|TRACE) ")
-"""What NCCL only tells: `NCCL INFO NET/Plugin: Plugin load returned 2 : libnccl-net.so: … No such file or directory`."""
+"""What NCCL only tells: `NCCL INFO NET/Plugin: Plugin load returned 2 : … No such file or directory`."""
 # An error without an exception: `srun: error: node7: task 3: Killed`, `train.sh: line 4: nosuch: command not found`.
 _COMPLAINT = re.compile(
     r"(?:\S+(?: [a-z][\w-]*){0,2}: )?(?:fatal )?error: |srun: error"

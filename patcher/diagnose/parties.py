@@ -23,6 +23,8 @@ triton's walk through the code of a kernel. A text that was pasted as Markdown h
 `__getattr__`."""
 _GETS = re.compile(r", in (?:__)?getattr(?:ibute)?(?:__)?$")
 _FUNCTION = re.compile(r", in (?P<name>\S+)$")
+ENGINES = frozenset(("vllm", "sglang"))
+"""Inference engines, by their distribution."""
 _FOR_ANY = ("torch/nn/modules/module.py",)
 """Files whose `__getattr__` speaks for classes of any package."""
 # Packages that people run from a checkout, so that their files are outside of site-packages.

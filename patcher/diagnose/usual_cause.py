@@ -6,13 +6,14 @@ import re
 from collections.abc import Sequence
 
 from patcher.diagnose.code_message import is_of_getter
-from patcher.diagnose.code_sentences import are_of_tokens, computed_zero, has_empty, unpacked_of
+from patcher.diagnose.code_sentences import unpacked_of
 from patcher.diagnose.evidence import Call
 from patcher.diagnose.exception_message import MessageParts, is_of_two_releases, is_plain_for_own
-from patcher.diagnose.failed_code import calculated, is_written, reshaped
+from patcher.diagnose.failed_code import calculated, is_written
 from patcher.diagnose.frame import Frame, distribution, frame_of
 from patcher.diagnose.internal_errors import is_internal, missing_column, shadowing, unknown_command
 from patcher.diagnose.parties import (
+    ENGINES,
     Given,
     asked_party,
     asks_itself,
@@ -22,17 +23,8 @@ from patcher.diagnose.parties import (
     owner_of,
     party,
 )
-from patcher.diagnose.tensor_sizes import (
-    has_other_length,
-    ranks_apart,
-    times_gathered,
-    too_few_for_groups,
-    width_of_empty,
-)
+from patcher.diagnose.size_causes import of_sizes
 from patcher.i18n import Phrase, phrase
-
-_OF_LENGTH = re.compile(r"(?:position_ids|attention_mask|input_ids|cache_position|mask|labels)$")
-_ROTARY = re.compile(r", in apply_\w*rotary_pos_emb\w*$")
 
 
 def usual_cause(parts: MessageParts, at: Frame | None, calls: Sequence[Call], given: Given | None) -> Phrase | None:
@@ -47,76 +39,6 @@ def usual_cause(parts: MessageParts, at: Frame | None, calls: Sequence[Call], gi
 
 def _of_shadow(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:  # noqa: ARG001
     return shadowing(calls)
-
-
-def _of_sizes(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:
-    """Why sizes and shapes do not fit."""
-    if parts.matter == "shape" and _is_of_parameter(parts, at, calls) and (ranks := ranks_apart(parts)):
-        text = (
-            "one of the two has 1/{ranks} of the other's elements: the flat piece that one of {ranks} ranks holds "
-            "(FSDP, ZeRO) meets the whole parameter"
-        )
-        return phrase(text, ranks=ranks)
-    if _is_forward_of_engine(at, calls) and (times := times_gathered(parts)):
-        text = (
-            "there are {times} times the elements that the shape holds: mostly the tokens of {times} ranks (data or "
-            "expert parallel) that were gathered and not divided again; try without expert parallelism, and another "
-            "release of {package}"
-        )
-        return phrase(text, times=times, package=party(at))
-    if few := too_few_for_groups(parts):
-        text = (
-            "{found} elements are fewer than one group of {size}, so that they were divided into 0 groups: fewer "
-            "samples came together than a group has"
-        )
-        return phrase(text, found=parts.found, size=few)
-    if zero := computed_zero(parts, calls):
-        text = (
-            "there is data, and {name} came out as 0: the code computes that size wrongly, or from a field that the "
-            "configuration has with another value or meaning; the release of {package} and that of the library or the "
-            "model that it reads the field from may not fit"
-        )
-        return phrase(text, name=zero, package=party(at) or phrase("the code"))
-    if has_other_length(parts) and calls and _OF_LENGTH.search(reshaped(calls[-1].code)[0]):
-        text = (
-            "ids, mask and embeddings of one sequence differ in length: {found} elements are no multiple of {length}. "
-            "The caller gives a mask that is longer or shorter than what it is for, or the model's code is a copy that "
-            "was written for another release of transformers, which prepares these otherwise"
-        )
-        return phrase(text, found=parts.found, length=parts.wanted.strip("[]").rpartition(", ")[2])
-    if has_empty(parts) and (width := width_of_empty(parts)):
-        text = (
-            "{width} is a width of the model, so the tensor of size 0 is mostly a weight that ZeRO-3 or FSDP holds in "
-            "parts and has put away again; where neither is used, this rank or batch got no tokens"
-        )
-        return phrase(text, width=width)
-    if has_empty(parts):
-        return phrase("a tensor of size 0 is empty: this rank, or this batch, got no tokens, samples or rows")
-    if are_of_tokens(parts, calls):
-        return phrase("the two come from sequences of different lengths: tokenized, cut or padded in different ways")
-    if parts.matter == "shape" and calls and _ROTARY.search(calls[-1].frame):
-        return phrase("cos and sin are made from position_ids, whose shape does not fit that of the tokens here")
-    if parts.matter == "claim" and "torch.Size([])" in parts.found:
-        return phrase("torch.Size([]) is the shape of a single number, where a tensor with dimensions is expected")
-    return None
-
-
-_DIVIDES = re.compile(r"fsdp|deepspeed|/zero/|fully_shard|/verl/workers/|/megatron/", re.IGNORECASE)
-_PARAMETER = re.compile(r"weight|param|grad\b|state_dict|embed_tokens|lm_head", re.IGNORECASE)
-
-
-def _is_of_parameter(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> bool:
-    """Whether sizes that do not fit may be those of a parameter: FSDP or ZeRO is among the frames, the code names one,
-    or a checkpoint is loaded. What an engine computes are activations, which may come from several ranks too."""
-    last = calls[-1] if calls else Call("")
-    if _is_forward_of_engine(at, calls):
-        return False
-    divided = any(_DIVIDES.search(one.frame) for one in calls)
-    return divided or _PARAMETER.search(last.code) is not None or "Size(" in parts.found
-
-
-def _is_forward_of_engine(at: Frame | None, calls: Sequence[Call]) -> bool:
-    return party(at) in _ENGINES and bool(calls) and ", in forward" in calls[-1].frame
 
 
 def _of_values(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:
@@ -248,7 +170,6 @@ _OF_DATA = frozenset(
     )
 )
 """What a batch gives to a model's `forward`."""
-_ENGINES = frozenset(("vllm", "sglang"))
 _OF_POOLING = ("pooler", "_pooler", "score", "classifier")
 """What models that embed, classify or score have, and those that generate text have not."""
 _ASKED_BY_MANY = frozenset(("transformers", "torch", "accelerate", "peft", "datasets", "numpy"))
@@ -269,10 +190,10 @@ def _of_model(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> P
             "does not have: define it there, or give FSDP a param_init_fn"
         )
         return phrase(text, kind=parts.symbol)
-    if owner_of(parts.symbol) in _ENGINES and party(at) in _ASKED_BY_MANY:
+    if owner_of(parts.symbol) in ENGINES and party(at) in _ASKED_BY_MANY:
         text = "an object of {package} was handed to {asker}, which expects one of its own: look at the caller"
         return phrase(text, package=owner_of(parts.symbol), asker=party(at))
-    if parts.names[0] in _OF_POOLING and parts.symbol.endswith("ForCausalLM") and party(at) in _ENGINES:
+    if parts.names[0] in _OF_POOLING and parts.symbol.endswith("ForCausalLM") and party(at) in ENGINES:
         text = (
             "{package} runs the model to embed, classify or score, and {kind} is the class that generates text: take "
             "the task that it is for, or a model whose config.json names the class for this task in architectures"
@@ -358,7 +279,7 @@ _OPTION = re.compile(
 
 _RULES = (
     _of_shadow,
-    _of_sizes,
+    of_sizes,
     _of_values,
     _of_request,
     _of_builds,

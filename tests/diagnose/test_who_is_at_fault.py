@@ -295,8 +295,11 @@ def test_frames_that_stand_on_one_line() -> None:
 
 
 def test_pydantic_only_passes_on_what_another_package_refuses() -> None:
-    frames = frame(f"{SITE}/vllm/arguments.py", "return Kettle("), frame(
-        f"{SITE}/pydantic/_internal/_dataclasses.py", "validator.validate_python(args, self_instance=s)", "__init__"
+    frames = (
+        frame(f"{SITE}/vllm/arguments.py", "return Kettle("),
+        frame(
+            f"{SITE}/pydantic/_internal/_dataclasses.py", "validator.validate_python(args, self_instance=s)", "__init__"
+        ),
     )
     refusal = "ValidationError: 1 validation error for Kettle\n  Value error, no water [type=value_error]\n"
     assert said(*frames, refusal)[0] == "vllm (vllm/arguments.py:12): Kettle is refused: no water"
