@@ -41,6 +41,7 @@ Matter = Literal[
     "type",
     "value",
     "nccl",
+    "hccl",
     "cuda",
     "collective",
     "empty",
@@ -63,7 +64,7 @@ TELLING_ALONE: frozenset[Matter] = frozenset(
     (
         *("missing-name", "missing-module", "missing-attribute", "unexpected-argument", "missing-argument"),
         *("argument-twice", "too-many-arguments", "option", "version", "config-key", "config-value", "validation"),
-        *("nccl", "unpickled"),
+        *("nccl", "hccl", "unpickled"),
     )
 )
 TELLING_WITH_RECORD: frozenset[Matter] = TELLING_ALONE | {"collective", "allocation"}
@@ -247,6 +248,7 @@ _SHAPES: tuple[tuple[Matter, str], ...] = (
     ("dtype", r"Input type \((?P<found>[\w.]+)\) and (?:weight|bias) type \((?P<wanted>[\w.]+)\) should be the same"),
     ("dtype", r"dtypes match, got (?P<wanted>\w+) for the destination and (?P<found>\w+) for the source"),
     ("device", r"found at least two devices, (?P<found>[\w:]+) and (?P<wanted>[\w:]+?)[!.]"),
+    ("hccl", r"(?:HCCL|OPS) function error: (?P<symbol>Hccl\w+).*?, error code is (?P<found>\d+)"),
     ("cuda", r"CUDA (?:driver )?error: (?P<found>.+)"),
     (
         "collective",

@@ -86,6 +86,11 @@ def _of_request(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) ->
             "the installed release knows no key of that name in this place: the key came with a later release, was "
             "taken out of it, belongs into another section, or is misspelled"
         )
+    if parts.matter == "hccl" and parts.symbol.startswith("HcclCommInit"):
+        return phrase(
+            "a group is founded here: its number of ranks, each one's number and its NPU must fit; every rank has an "
+            "NPU of its own, chosen before the group, and shares it with no inference engine"
+        )
     if parts.matter == "option":
         return phrase(
             "the command is written for another release of the program, the option is one of another of its commands, "

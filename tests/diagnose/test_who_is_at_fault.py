@@ -313,3 +313,15 @@ def test_engine_that_runs_a_generating_model_for_another_task() -> None:
         sentence, often = said(asking, getter, line)
         assert sentence.startswith("vllm (vllm/worker/runner.py:12) asks an object of FernForCausalLM for pooler")
         assert "FernForCausalLM is the class that generates text" in often
+
+
+def test_code_of_hccl_is_told_alone() -> None:
+    frames = frame(f"{SITE}/torch/distributed/distributed_c10d.py", "work = group.allreduce([tensor], opts)")
+    for call, code, meaning, founds in (
+        ("HcclCommInitRootInfo", 2, "a null pointer where a value is needed", True),
+        ("HcclAllReduce", 9, "a timeout: a rank did not come, or the network does not carry", False),
+    ):
+        line = f"RuntimeError: create:group.cpp:81 HCCL function error: {call}(rank, &comm), error code is {code}\n"
+        sentence, often = said(frames, line)
+        assert sentence == f"{call} gives {code}: {meaning}"
+        assert often.startswith("a group is founded here") == founds
