@@ -14,6 +14,7 @@ from typing import Literal
 
 from patcher.diagnose.evidence import LogLine, Nature
 from patcher.diagnose.exception_message import MESSAGE_WORDS, UNREADABLE_CODE
+from patcher.diagnose.message_words import points_elsewhere
 from patcher.logs.labels import strip_labels
 
 ALONE = re.compile(
@@ -128,7 +129,13 @@ def nature(name: str, of: str | None, text: str) -> Nature:
     last = name.rpartition(".")[2]
     if last in ("HTTPError", "HTTPStatusError") and _OF_SERVER.search(text):
         return "effect"
-    if of or last in _WRAPPERS or last.endswith("CalledProcessError") or _CARRIED.search(text):
+    if (
+        of
+        or last in _WRAPPERS
+        or last.endswith("CalledProcessError")
+        or _CARRIED.search(text)
+        or points_elsewhere(text)
+    ):
         return "wrapper"
     return "effect" if last in _EFFECTS else "exception"
 

@@ -30,6 +30,7 @@ from patcher.diagnose.line_meaning import (
     native_reason,
 )
 from patcher.diagnose.matched_line import YEAR
+from patcher.diagnose.message_words import points_elsewhere
 from patcher.diagnose.own_module import (
     EVERYWHERE,
     OWN_MODULE,
@@ -144,7 +145,8 @@ def _candidates_of_cut_traceback(evidence: Evidence) -> list[Candidate]:
         if (failure := _told_above(begin, evidence)) is not None:
             one = replace(one, place=failure.place, last=failure.place, message=failure.message)
             return [candidate_of_exception(one, evidence, {})]
-        ahead = [place for place in evidence.complained if begin - _ANNOUNCED <= place.number < begin]
+        told_here = [place for place in evidence.complained if not points_elsewhere(place.text)]
+        ahead = [place for place in told_here if begin - _ANNOUNCED <= place.number < begin]
         told = announced(evidence.last, begin)
         if ahead:
             one = replace(one, place=ahead[0], message=(strip_labels(ahead[0].text).text,))
@@ -176,7 +178,7 @@ def _candidates_of_complaints(evidence: Evidence, ended: bool | None, *, last_wo
     telling = telling or list(evidence.last)
     recent = set(telling[-_COMPLAINT:])
     complained = [place for place in evidence.complained if place.offset >= evidence.progress]
-    message = [place for place in complained if place in recent]
+    message = sorted((place for place in complained if place in recent), key=lambda one: points_elsewhere(one.text))
     if (native := native_cause(complained)) is not None:
         place = native
     elif message and not evidence.step:
@@ -289,7 +291,9 @@ def _finding_of_candidate(one: Candidate, role: Role, context: FixContext, behin
         # The record explains it; the exception adds only who asks for what.
         telling = explanation.parts is not None and explanation.parts.matter in TELLING_WITH_RECORD
         explanation = replace(explanation, remedy="", search="") if telling else None
-    threads = _threads(one) if role == "root" else ()
+    # What only tells that something else has failed has no threads of its own.
+    follows = one.symptom is not None and one.symptom.part == "wrapper"
+    threads = _threads(one) if role == "root" and not follows else ()
     return Finding(one.symptom, role, one.place, one.count, fixes, explanation, threads)
 
 
