@@ -261,7 +261,7 @@ _SHAPES: tuple[tuple[Matter, str], ...] = (
     ("none", r"TypeError: .*\b(?:must be|expected|only concatenate) .*(?:not |got )\"?'?NoneType"),
     ("type", r"unsupported operand type\(s\) for \S+ '(?P<found>[\w.]+)' and '(?P<wanted>[\w.]+)'"),
     ("type", r"not supported between instances of '(?P<found>[\w.]+)' and '(?P<wanted>[\w.]+)'"),
-    ("type", r"can only concatenate (?P<wanted>\w+) \(not \"(?P<found>[\w.]+)\"\)"),
+    ("type", r"can only (?:concatenate|extend \w+ with|append) (?P<wanted>\w+) \(not \"(?P<found>[\w.]+)\"\)"),
     ("type", r"(?P<wanted>list indices|string indices|tuple indices) must be .*?, not '?(?P<found>[\w.]+)"),
     ("type", r"'(?P<found>[\w.]+)' object is not (?P<wanted>callable|subscriptable|iterable|a mapping)"),
 )

@@ -30,9 +30,12 @@ _FOR_ANY = ("torch/nn/modules/module.py",)
 # Packages that people run from a checkout, so that their files are outside of site-packages.
 _TREE = re.compile(
     r"/(?P<name>verl|sglang|vllm|transformers|megatron|trl|peft|accelerate|deepspeed|opencompass|llamafactory|openrlhf"
-    r"|torchtitan|axolotl|nemo_rl|mbridge|(?<=/ms-swift/)swift)/(?!(?:examples?|scripts?|tests?|tools|benchmarks?|python)/)(?=\w+/)"
+    r"|torchtitan|axolotl|nemo_rl|mbridge|(?<=/ms-swift/)swift)/"
+    r"(?:(?!(?:examples?|scripts?|tests?|tools|benchmarks?|python)/)(?=\w+/)|(?:python/|src/)(?P=name)/(?=\w+\.py))"
 )
 
+_BRIDGE = re.compile(r"(?:^|/)megatron/bridge/\w")
+"""A distribution within the namespace of another: `megatron` itself is megatron-core's."""
 _NAMES_OF: Mapping[str, str] = {
     "apex": "FastLayerNormFN FastLayerNorm FusedLayerNormAffineFunction FusedRMSNormAffineFunction",
     "flash-attn": "flash_attn_with_kvcache flash_attn_qkvpacked_func flash_attn_varlen_qkvpacked_func FlashAttnFunc "
@@ -77,6 +80,8 @@ def party(frame: Frame | None) -> str:
     """The distribution that a frame is of, also where it runs from a checkout; "" where that is not known."""
     if frame is None:
         return ""
+    if _BRIDGE.search(frame.path):
+        return "megatron-bridge"
     if frame.package:
         return distribution(frame.package)
     found = [one["name"] for one in _TREE.finditer(frame.path)] if not frame.installed else []

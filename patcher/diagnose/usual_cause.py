@@ -158,6 +158,12 @@ def _of_mistakes(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -
             "since what it imports is optional: a package that is not installed, or whose release has it under another "
             "name"
         )
+    if parts.matter == "none" and party(at) == "peft" and calls and _WRAPS_LAYER.search(calls[-1].frame):
+        return phrase(
+            "PEFT wraps a layer of the model here, and finds no plain weight in it: a quantized or fused layer that "
+            "this release does not know. Take another release of PEFT or of what has made that layer, or leave such "
+            "layers out of target_modules"
+        )
     if is_internal(parts, at, calls):
         text = (
             "both the code that fails and what calls it are of {package}: a case that this release does not provide "
@@ -167,6 +173,7 @@ def _of_mistakes(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -
     return None
 
 
+_WRAPS_LAYER = re.compile(r"/tuners/.*, in (?:_replace_module|_create_\w+|update_layer|_move_adapter_to\w*)$")
 _MODEL_CLASS = re.compile(r"For(?:Conditional|Causal|Sequence|Action|Image|Vision|Token|Question|Masked)\w+$")
 _OF_DATA = frozenset(
     (

@@ -325,3 +325,33 @@ def test_code_of_hccl_is_told_alone() -> None:
         sentence, often = said(frames, line)
         assert sentence == f"{call} gives {code}: {meaning}"
         assert often.startswith("a group is founded here") == founds
+
+
+def test_sides_of_two_types_are_named() -> None:
+    frames = frame(f"{SITE}/servo/loop.py", "admit(rows)"), frame(f"{SITE}/servo/queue.py", "self.ids += rows[0][n:]")
+    message = 'TypeError: can only extend array with array (not "list")\n'
+    sentence, often = said(*frames, message)
+    assert sentence.endswith("self.ids is of type array, rows[0][n:] of type list, and the two do not go together")
+    assert "are of servo" in often
+    sentence, often = said(frame("/app/mine.py", "loop.step()"), *frames, message)
+    assert "are of servo" not in often
+    minus = "TypeError: unsupported operand type(s) for -: 'str' and 'int'\n"
+    assert "end is of type str, 1 of type int" in said(frame("/app/mine.py", "last = end - 1"), minus)[0]
+    assert "types of values do not fit" in said(frame("/app/mine.py", "last = end - 1 - begin"), minus)[0]
+
+
+def test_none_deep_in_a_package_is_its_own() -> None:
+    own = frame("/app/mine.py", "convert(model)")
+    deep = [frame(f"/src/Megatron-Bridge/src/megatron/bridge/{name}.py", "hook(model)") for name in ("a", "b")]
+    line = "AttributeError: 'NoneType' object has no attribute 'module'\n"
+    last = frame("/src/Megatron-Bridge/src/megatron/bridge/c.py", "if task.module is None:")
+    assert "are of megatron-bridge" in said(own, *deep, last, line)[1]
+    assert "are of" not in said(own, *deep[:1], last, line)[1]
+
+
+def test_layer_that_peft_cannot_wrap() -> None:
+    line = "AttributeError: 'NoneType' object has no attribute 'device'\n"
+    wraps = frame(f"{SITE}/peft/tuners/lora/model.py", "module.to(weight.device)", "_replace_module")
+    assert "no plain weight" in said(frame("/app/mine.py", "get_peft_model(model)"), wraps, line)[1]
+    saves = frame(f"{SITE}/peft/utils/save.py", "module.to(weight.device)", "save")
+    assert "no plain weight" not in said(frame("/app/mine.py", "get_peft_model(model)"), saves, line)[1]
