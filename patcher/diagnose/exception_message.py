@@ -39,6 +39,7 @@ Matter = Literal[
     "dtype",
     "device",
     "type",
+    "argument-type",
     "value",
     "nccl",
     "hccl",
@@ -259,6 +260,11 @@ _SHAPES: tuple[tuple[Matter, str], ...] = (
     ("none", r"unsupported operand type\(s\) for (?P<wanted>\S+?)=?: '(?!NoneType).*'NoneType'"),
     ("none", r"unsupported operand type\(s\) for .*'NoneType'|not supported between instances of .*'NoneType'"),
     ("none", r"TypeError: .*\b(?:must be|expected|only concatenate) .*(?:not |got )\"?'?NoneType"),
+    (
+        "argument-type",
+        rf"(?P<symbol>{DOTTED})\(\):? argument {_ITS_NAME}(?: \(position \d+\))? must be (?P<wanted>[\w. ]+), "
+        r"not (?P<found>[\w.]+)",
+    ),
     ("type", r"unsupported operand type\(s\) for \S+ '(?P<found>[\w.]+)' and '(?P<wanted>[\w.]+)'"),
     ("type", r"not supported between instances of '(?P<found>[\w.]+)' and '(?P<wanted>[\w.]+)'"),
     ("type", r"can only (?:concatenate|extend \w+ with|append) (?P<wanted>\w+) \(not \"(?P<found>[\w.]+)\"\)"),

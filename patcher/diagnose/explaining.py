@@ -241,7 +241,10 @@ def _own_frame(frames: Sequence[Frame]) -> Frame | None:
 
 _ITS_NAME = re.compile(r"^[\w.]+(?:: *|$)")
 _CALLED: frozenset[Matter] = frozenset(
-    ("words", "key", "value", "none", "index", "validation", "shape", "dtype", "device", "type", "empty", "unpacking")
+    (
+        *("words", "key", "value", "none", "index", "validation", "shape", "dtype", "device", "type", "empty"),
+        *("unpacking", "argument-type"),
+    )
 )
 """Where the sentence names who refuses, and the package that called it tells more."""
 

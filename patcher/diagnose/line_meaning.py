@@ -68,7 +68,7 @@ _BEGINS = re.compile(
 
 def begins_anew(text: str) -> bool:
     """Whether a line below a message does not belong to it. The line comes without labels."""
-    return _BEGINS.match(text.lstrip()) is not None
+    return _BEGINS.match(text.lstrip()) is not None or is_bar(text)
 
 
 _RANK = re.compile(r" ?(?:\[[a-z_]*? ?\d+\]:|\[\d+,\d+\]<std(?:err|out)>:)")

@@ -158,6 +158,9 @@ def sentence_of(parts: MessageParts, who: Phrase, versions: Mapping[str, str]) -
         case "type":
             text = "{who}: types of values do not fit, {found} against {wanted}"
             return phrase(text, who=who, found=parts.found, wanted=parts.wanted)
+        case "argument-type":
+            text = "{who} passes {name} of type {found} to {callee}, which takes {wanted} there"
+            return phrase(text, who=who, name=names, found=parts.found, callee=parts.symbol, wanted=parts.wanted)
         case "nccl":
             return phrase("NCCL tells: {words}", words=parts.found)
         case "hccl":

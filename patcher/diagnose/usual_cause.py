@@ -53,6 +53,11 @@ def _of_values(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> 
             "for which this code was written"
         )
         return phrase(text, callee=callee)
+    if parts.matter == "argument-type" and parts.found == "BlockMask":
+        return phrase(
+            "the mask is one of flex attention, and the attention that runs is another: load the model with "
+            "attn_implementation='flex_attention', or hand it a plain mask"
+        )
     if at is not None and at.installed and party(at) and is_plain_for_own(parts):
         text = (
             "what calls {package} passes a plain {kind} where this release expects an object that has {name}: "

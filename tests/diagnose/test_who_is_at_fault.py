@@ -355,3 +355,14 @@ def test_layer_that_peft_cannot_wrap() -> None:
     assert "no plain weight" in said(frame("/app/mine.py", "get_peft_model(model)"), wraps, line)[1]
     saves = frame(f"{SITE}/peft/utils/save.py", "module.to(weight.device)", "save")
     assert "no plain weight" not in said(frame("/app/mine.py", "get_peft_model(model)"), saves, line)[1]
+
+
+def test_argument_of_another_type_is_told_without_the_bar_below_it() -> None:
+    inner = frame(f"{SITE}/transformers/integrations/sdpa.py", "attend(query, mask)")
+    line = "TypeError: attend(): argument 'attn_mask' must be Tensor, not {}\n"
+    bar = "Planting:   0%|          | 0/900 [00:07<?, ?it/s]\n"
+    sentence, often = said(inner, line.format("BlockMask"), bar)
+    assert sentence.endswith("passes attn_mask of type BlockMask to attend, which takes Tensor there")
+    assert "flex_attention" in often
+    assert "flex_attention" not in said(inner, line.format("list"), bar)[1]
+    assert "Planting" not in said(inner, "ValueError: no soil is left in the bed\n", bar)[0]
