@@ -337,6 +337,9 @@ def _of_environment(name: str) -> Phrase | None:
 _INSTALLS = re.compile(r"\binstall(?:ing)?[ -](?:the )?(?:latest )?[`'\"]?(?P<name>[A-Za-z][\w.-]*)", re.IGNORECASE)
 
 
+_OF_GPU = re.compile(r"\b(?:requires?|needs?) .*\b(?:GPUs?|SM ?\d|sm_\d|[Cc]ompute capability)")
+
+
 def _of_words(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:
     """What is behind a message that leads astray: one that tells to install what is running, and the refusal of a
     function that only looks something up for its own package."""
@@ -351,6 +354,8 @@ def _of_words(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> P
             )
             return phrase(text, name=name, package=party(at) or "it", place=asker.shown)
     above = frame_above(calls)
+    if _OF_GPU.search(parts.found):
+        return None  # An option of the command line may lead there.
     if is_of_getter(calls) and above is not None and party(at) and party(above) == party(at) != "verl":
         text = (
             "{package} itself asks for it, at {place}: where your settings leave it out on purpose, this release does "
