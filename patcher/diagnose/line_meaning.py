@@ -248,6 +248,8 @@ _ENDINGS: tuple[tuple[str, str, How], ...] = (
     ("|version|", r"^\|\s*(?:Tasks?|Groups?)\s*\|\s*Version\s*\|", "closed"),
     ("avg bus bandwidth", r"^#\s*Avg bus bandwidth\s*:", "closed"),
     ("out of bounds values", r"^#\s*Out of bounds values\s*:\s*[1-9]\d*\s+FAILED", "failed"),
+    # The table of vLLM's and SGLang's serving benchmark.
+    ("serving benchmark result", r"^=+ Serving Benchmark Result =+", "closed"),
     ("pipeline complete", r"^\W*pipeline complete!?\W*$", "done"),
     ("application shutdown complete", r"Application shutdown complete", "closed"),
     ("exit", r"\bexit(?:ed)?(?: with)?(?: status| code|code)?\s*[:=]?\s*0\b(?!\.)", "closed"),
