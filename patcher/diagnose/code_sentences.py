@@ -13,6 +13,7 @@ from patcher.diagnose.failed_code import (
     expected_and_message,
     indexed,
     joined,
+    mixed,
     operands,
     reshaped,
     taken_from,
@@ -61,6 +62,12 @@ def code_sentence(parts: MessageParts, who: Phrase, calls: Sequence[Call], line:
             return None
         text = "{who} looks for the key {name} in {of}, which lacks it"
         return phrase(text, who=who, name=repr(parts.names[0]), of=what)
+    if parts.matter == "type" and (sides := mixed(call.code, call.marks)) != ("", ""):
+        kinds = (parts.wanted, parts.found) if "can only " in line else (parts.found, parts.wanted)
+        if not all(re.fullmatch(r"[\w.]+", kind) for kind in kinds):
+            return None
+        text = "{who}: {left} is of type {kind}, {right} of type {other}, and the two do not go together"
+        return phrase(text, who=who, left=sides[0], kind=kinds[0], right=sides[1], other=kinds[1])
     return _shape_sentence(parts, who, call, line) if parts.matter == "shape" and call.code else None
 
 

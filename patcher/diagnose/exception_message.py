@@ -39,8 +39,10 @@ Matter = Literal[
     "dtype",
     "device",
     "type",
+    "argument-type",
     "value",
     "nccl",
+    "hccl",
     "cuda",
     "collective",
     "empty",
@@ -63,7 +65,7 @@ TELLING_ALONE: frozenset[Matter] = frozenset(
     (
         *("missing-name", "missing-module", "missing-attribute", "unexpected-argument", "missing-argument"),
         *("argument-twice", "too-many-arguments", "option", "version", "config-key", "config-value", "validation"),
-        *("nccl", "unpickled"),
+        *("nccl", "hccl", "unpickled"),
     )
 )
 TELLING_WITH_RECORD: frozenset[Matter] = TELLING_ALONE | {"collective", "allocation"}
@@ -247,6 +249,7 @@ _SHAPES: tuple[tuple[Matter, str], ...] = (
     ("dtype", r"Input type \((?P<found>[\w.]+)\) and (?:weight|bias) type \((?P<wanted>[\w.]+)\) should be the same"),
     ("dtype", r"dtypes match, got (?P<wanted>\w+) for the destination and (?P<found>\w+) for the source"),
     ("device", r"found at least two devices, (?P<found>[\w:]+) and (?P<wanted>[\w:]+?)[!.]"),
+    ("hccl", r"(?:HCCL|OPS) function error: (?P<symbol>Hccl\w+).*?, error code is (?P<found>\d+)"),
     ("cuda", r"CUDA (?:driver )?error: (?P<found>.+)"),
     (
         "collective",
@@ -257,9 +260,14 @@ _SHAPES: tuple[tuple[Matter, str], ...] = (
     ("none", r"unsupported operand type\(s\) for (?P<wanted>\S+?)=?: '(?!NoneType).*'NoneType'"),
     ("none", r"unsupported operand type\(s\) for .*'NoneType'|not supported between instances of .*'NoneType'"),
     ("none", r"TypeError: .*\b(?:must be|expected|only concatenate) .*(?:not |got )\"?'?NoneType"),
+    (
+        "argument-type",
+        rf"(?P<symbol>{DOTTED})\(\):? argument {_ITS_NAME}(?: \(position \d+\))? must be (?P<wanted>[\w. ]+), "
+        r"not (?P<found>[\w.]+)",
+    ),
     ("type", r"unsupported operand type\(s\) for \S+ '(?P<found>[\w.]+)' and '(?P<wanted>[\w.]+)'"),
     ("type", r"not supported between instances of '(?P<found>[\w.]+)' and '(?P<wanted>[\w.]+)'"),
-    ("type", r"can only concatenate (?P<wanted>\w+) \(not \"(?P<found>[\w.]+)\"\)"),
+    ("type", r"can only (?:concatenate|extend \w+ with|append) (?P<wanted>\w+) \(not \"(?P<found>[\w.]+)\"\)"),
     ("type", r"(?P<wanted>list indices|string indices|tuple indices) must be .*?, not '?(?P<found>[\w.]+)"),
     ("type", r"'(?P<found>[\w.]+)' object is not (?P<wanted>callable|subscriptable|iterable|a mapping)"),
 )

@@ -31,6 +31,7 @@ from patcher.diagnose.parties import (
     caller_of,
     frame_above,
     given_by_configuration,
+    outside_of,
     party,
 )
 from patcher.diagnose.sentences import sentence_of
@@ -89,6 +90,8 @@ def explain(
         at = frames[-1] if frames else None
     elif parts is not None and parts.matter == "unwritten":
         at = frame_above(calls)
+    elif parts is not None and parts.matter == "validation" and party(at) == "pydantic":
+        at = outside_of("pydantic", calls) or at
     elif parts is not None and parts.matter == "none" and frames and at == frames[-1]:
         parts = replace(parts, symbol=_asked_of(parts, code, calls))
     again = parts is not None and parts.matter != "words" and passes_on(calls)
@@ -238,7 +241,10 @@ def _own_frame(frames: Sequence[Frame]) -> Frame | None:
 
 _ITS_NAME = re.compile(r"^[\w.]+(?:: *|$)")
 _CALLED: frozenset[Matter] = frozenset(
-    ("words", "key", "value", "none", "index", "validation", "shape", "dtype", "device", "type", "empty", "unpacking")
+    (
+        *("words", "key", "value", "none", "index", "validation", "shape", "dtype", "device", "type", "empty"),
+        *("unpacking", "argument-type"),
+    )
 )
 """Where the sentence names who refuses, and the package that called it tells more."""
 

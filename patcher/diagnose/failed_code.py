@@ -240,6 +240,21 @@ def operands(code: str, marks: str, matrices: bool = False) -> list[tuple[str, s
     return [pair for one in _in_order(node) if (pair := _operands_of(one, matrices)) is not None]
 
 
+def mixed(code: str, marks: str) -> tuple[str, str]:
+    """The two sides of the only operation or comparison in a line of code: `self.ids` and `rows[0]` of `self.ids +=
+    rows[0]`; "" where there is none, or several."""
+    pointed = _pointed_at(code, marks)
+    node = statement_of(code)
+    found = []
+    for one in [pointed] if isinstance(pointed, ast.BinOp | ast.Compare) else ast.walk(node or ast.Pass()):
+        match one:
+            case ast.BinOp(left=left, right=right) | ast.AugAssign(target=left, value=right):
+                found.append((ast.unparse(left), ast.unparse(right)))
+            case ast.Compare(left=left, ops=[ast.Lt() | ast.LtE() | ast.Gt() | ast.GtE()], comparators=[right]):
+                found.append((ast.unparse(left), ast.unparse(right)))
+    return found[0] if len(found) == 1 and max(map(len, found[0])) <= _LONGEST else ("", "")
+
+
 def divisor(code: str, marks: str) -> str:
     """What a line of code divides by; "" where that is not one name or expression."""
     pointed = _pointed_at(code, marks) if marks else None

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from patcher.diagnose.evidence import Call
 from patcher.diagnose.exception_message import MessageParts
-from patcher.diagnose.failed_code import statement_of, taken_from
+from patcher.diagnose.failed_code import mixed, statement_of, taken_from
 from patcher.diagnose.frame import Frame, frame_of
 from patcher.diagnose.parties import frame_above, party
 from patcher.i18n import Phrase, phrase
@@ -44,15 +44,25 @@ _OF_SETTINGS = re.compile(
 _MAPPING = re.compile(r"self\.\w+(?:\.\w+)*$")
 
 
+_DEEP = 3
+"""Innermost frames of one package, behind which a local value that is None is its own. Set by hand."""
+
+
 def is_internal(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> bool:
-    """Whether a package alone has failed: on a value that is None or a key that is not there, called by itself, and
-    with no code of the user's among the frames."""
+    """Whether a package alone has failed: on a value that is None or of another type, or a key that is not there,
+    called by itself, and with no code of the user's among the frames, or far from it."""
     above, name = frame_above(calls), party(at)
     if not name or name == "verl" or above is None or party(above) != name:
         return False
     frames = [frame for one in calls if (frame := frame_of(one.frame)) is not None]
-    if any(not one.installed and not party(one) and not _OWN_SCRIPT.search(one.path) for one in frames):
+    deep = len(frames) > _DEEP and all(party(one) == name for one in frames[-_DEEP:])
+    deep = deep and parts.matter == "none" and parts.symbol.isidentifier()
+    if not deep and any(not one.installed and not party(one) and not _OWN_SCRIPT.search(one.path) for one in frames):
         return False
+    if parts.matter == "type":
+        sides = mixed(calls[-1].code, calls[-1].marks)
+        # `bench_args.cut` in `rows[bench_args.cut :]` says nothing of the type of the rows.
+        return all(side and not _OF_SETTINGS.search(re.sub(r"\[[^][]*\]", "", side)) for side in sides)
     if parts.matter == "key":
         what, place = taken_from(calls[-1].code, calls[-1].marks)
         literal = place.strip("'\"") == parts.names[0] and place != parts.names[0]

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from patcher.data import shipped
-from patcher.diagnose.exception_message import TELLING_ALONE, parse_message
+from patcher.diagnose.exception_message import TELLING_ALONE, is_of_fields, parse_message
 from patcher.logs.labels import strip_labels
 
 FILE = "known-issues.tsv"
@@ -80,17 +80,20 @@ def normalised(line: str) -> tuple[str, str]:
     return found["type"] if found is not None else "", " ".join(message.split())[:_LONGEST].rstrip()
 
 
-def known_issues(line: str, files: Sequence[str] = ()) -> tuple[KnownIssue, ...]:
+def known_issues(line: str, files: Sequence[str] = (), below: Sequence[str] = ()) -> tuple[KnownIssue, ...]:
     """The issues about the failure on a line of a log, the best match first, at most three.
 
     Args:
         files: those of the traceback's frames, as `peft/peft_model.py`, the innermost last.
+        below: the lines of the message below `line`.
     """
-    exception, message = normalised(strip_labels(line).text.strip())
+    line = strip_labels(line).text.strip()
+    exception, message = normalised(" ".join((line, *below[:2])) if is_of_fields(line) else line)
     here = frozenset(files)
     parts = parse_message([line])
     alone = (parts is None or parts.matter in TELLING_ALONE) and not _ANYWHERE.match(message)
     found = [one for one in _of(exception) if _is_about(one, message, here, alone)]
+    found = [one for one in found if not _HEADING.fullmatch(one.message) or _shares(one.about, below)]
     if len({one.frame for one in found}) >= _MANY_FRAMES:
         found = [one for one in found if one.frame in here]
     found.sort(key=lambda one: (one.frame not in here, -len(one.message), not one.fixed_in, not one.of_a_project))
@@ -104,6 +107,17 @@ def _is_about(one: KnownIssue, message: str, files: frozenset[str], alone: bool)
     if not message.startswith(one.message) or re.match(r"\w", message[len(one.message) :]):
         return False
     return one.frame in files or (alone and (len(one.message) >= _TELLING or not one.frame))
+
+
+_HEADING = re.compile(r"0 validation errors? for \w+")
+"""The first line of a message of pydantic, which tells no reason: that stands below it."""
+
+
+def _shares(about: str, below: Sequence[str]) -> bool:
+    """Whether a message of pydantic names what an issue is about: a field, or a text that the issue quotes."""
+    fields = {line.strip() for line in below if line.strip().isidentifier()}
+    quoted = re.findall(r'"([^"]{4,})"', about)
+    return not fields.isdisjoint(re.findall(r"\w+", about)) or any(one in "\n".join(below) for one in quoted)
 
 
 @cache

@@ -14,6 +14,7 @@ from typing import Literal
 
 from patcher.diagnose.evidence import LogLine, Nature
 from patcher.diagnose.exception_message import MESSAGE_WORDS, UNREADABLE_CODE
+from patcher.diagnose.message_words import points_elsewhere
 from patcher.logs.labels import strip_labels
 
 ALONE = re.compile(
@@ -67,7 +68,7 @@ _BEGINS = re.compile(
 
 def begins_anew(text: str) -> bool:
     """Whether a line below a message does not belong to it. The line comes without labels."""
-    return _BEGINS.match(text.lstrip()) is not None
+    return _BEGINS.match(text.lstrip()) is not None or is_bar(text)
 
 
 _RANK = re.compile(r" ?(?:\[[a-z_]*? ?\d+\]:|\[\d+,\d+\]<std(?:err|out)>:)")
@@ -128,7 +129,13 @@ def nature(name: str, of: str | None, text: str) -> Nature:
     last = name.rpartition(".")[2]
     if last in ("HTTPError", "HTTPStatusError") and _OF_SERVER.search(text):
         return "effect"
-    if of or last in _WRAPPERS or last.endswith("CalledProcessError") or _CARRIED.search(text):
+    if (
+        of
+        or last in _WRAPPERS
+        or last.endswith("CalledProcessError")
+        or _CARRIED.search(text)
+        or points_elsewhere(text)
+    ):
         return "wrapper"
     return "effect" if last in _EFFECTS else "exception"
 
@@ -241,6 +248,8 @@ _ENDINGS: tuple[tuple[str, str, How], ...] = (
     ("|version|", r"^\|\s*(?:Tasks?|Groups?)\s*\|\s*Version\s*\|", "closed"),
     ("avg bus bandwidth", r"^#\s*Avg bus bandwidth\s*:", "closed"),
     ("out of bounds values", r"^#\s*Out of bounds values\s*:\s*[1-9]\d*\s+FAILED", "failed"),
+    # The table of vLLM's and SGLang's serving benchmark.
+    ("serving benchmark result", r"^=+ Serving Benchmark Result =+", "closed"),
     ("pipeline complete", r"^\W*pipeline complete!?\W*$", "done"),
     ("application shutdown complete", r"Application shutdown complete", "closed"),
     ("exit", r"\bexit(?:ed)?(?: with)?(?: status| code|code)?\s*[:=]?\s*0\b(?!\.)", "closed"),
@@ -325,6 +334,8 @@ _SAYS_NOTHING = re.compile(
 )
 _HANDED_UP = re.compile(r"\bNCCL INFO \S+:\d+ -> [1-9]")
 """NCCL passes an error up from call to call; the warning before these lines says which error it is."""
+_TOLD_BY_NCCL = re.compile(r"\bNCCL (?:INFO|TRACE) ")
+"""What NCCL only tells: `NCCL INFO NET/Plugin: Plugin load returned 2 : … No such file or directory`."""
 # An error without an exception: `srun: error: node7: task 3: Killed`, `train.sh: line 4: nosuch: command not found`.
 _COMPLAINT = re.compile(
     r"(?:\S+(?: [a-z][\w-]*){0,2}: )?(?:fatal )?error: |srun: error"
@@ -464,7 +475,7 @@ def is_of_shell(text: str) -> bool:
 
 
 def complaints(last: Sequence[LogLine]) -> tuple[LogLine, ...]:
-    """Those of the last lines that report an error, except those of Ray's daemons.
+    """Those of the last lines that report an error, except those of Ray's daemons and NCCL's notices.
 
     NCCL's warnings count where NCCL then gave up.
     """
@@ -472,7 +483,7 @@ def complaints(last: Sequence[LogLine]) -> tuple[LogLine, ...]:
     gave_up = any(is_passed_on(place.text) for place in last)
     for place in last:
         stripped = strip_labels(place.text)
-        if "raylet" in place.speaker or "(raylet)" in stripped.label:
+        if "raylet" in place.speaker or "(raylet)" in stripped.label or _TOLD_BY_NCCL.search(place.text):
             continue
         loud = (stripped.level in _LEVELS and not _VALUE.match(stripped.text)) or (
             not stripped.level and _WITHIN.match(place.text)

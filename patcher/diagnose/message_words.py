@@ -117,3 +117,16 @@ def to_search_for(line: str) -> str:
     for pattern, put in _VOLATILE:
         line = pattern.sub(put, line)
     return " ".join(line.split())[:_MOST_SEARCHED]
+
+
+_ELSEWHERE = re.compile(
+    r"\b(?:see|check|look at|refer to)\b.{0,30}"
+    r"\b(?:stack ?traces?|tracebacks?|root causes?|errors?|exceptions?|logs?)\b.{0,30}\b(?:above|root cause)\b"
+    r"|\b(?:see|check) above\b.{0,30}\b(?:root cause|error|traceback)",
+    re.IGNORECASE,
+)
+
+
+def points_elsewhere(text: str) -> bool:
+    """Whether a line says itself that the cause is told on others: `Shutting down. See stack trace above.`"""
+    return _ELSEWHERE.search(text) is not None

@@ -12,24 +12,30 @@ from patcher.diagnose.failed_code import arguments_of, mapping_with
 from patcher.diagnose.frame import Frame, distribution, frame_of
 
 HANDS_ON = re.compile(
-    r", in (?:__(?:[gs]et|del)attr(?:ibute)?__|_(?:wrapped_)?call_impl"
+    r", in (?:(?:__)?(?:[gs]et|del)attr(?:ibute)?(?:__)?|_(?:wrapped_)?call_impl"
     r"|inner|wrapped_f(?:n|unc)|decorate_context|_compare_versions|require_version(?:_core)?)$"
     r"|torch/_ops\.py\", line \d+, in __call__$"
     r"|triton/(?:runtime/jit|compiler/(?:code_generator|compiler))\.py\", line \d+, in (?:visit\w*|generic_visit)$"
 )
 """Functions that only pass a call on, so they are not who asks: attributes and calls of torch modules, decorators with
 `return func(*args, **kwargs)`, the version checks of transformers, torch's calls of operators of any package, and
-triton's walk through the code of a kernel."""
-_GETS = re.compile(r", in __getattr(?:ibute)?__$")
+triton's walk through the code of a kernel. A text that was pasted as Markdown has lost the underscores of
+`__getattr__`."""
+_GETS = re.compile(r", in (?:__)?getattr(?:ibute)?(?:__)?$")
 _FUNCTION = re.compile(r", in (?P<name>\S+)$")
+ENGINES = frozenset(("vllm", "sglang"))
+"""Inference engines, by their distribution."""
 _FOR_ANY = ("torch/nn/modules/module.py",)
 """Files whose `__getattr__` speaks for classes of any package."""
 # Packages that people run from a checkout, so that their files are outside of site-packages.
 _TREE = re.compile(
     r"/(?P<name>verl|sglang|vllm|transformers|megatron|trl|peft|accelerate|deepspeed|opencompass|llamafactory|openrlhf"
-    r"|torchtitan|axolotl|nemo_rl|mbridge|(?<=/ms-swift/)swift)/(?!(?:examples?|scripts?|tests?|tools|benchmarks?|python)/)(?=\w+/)"
+    r"|torchtitan|axolotl|nemo_rl|mbridge|(?<=/ms-swift/)swift)/"
+    r"(?:(?!(?:examples?|scripts?|tests?|tools|benchmarks?|python)/)(?=\w+/)|(?:python/|src/)(?P=name)/(?=\w+\.py))"
 )
 
+_BRIDGE = re.compile(r"(?:^|/)megatron/bridge/\w")
+"""A distribution within the namespace of another: `megatron` itself is megatron-core's."""
 _NAMES_OF: Mapping[str, str] = {
     "apex": "FastLayerNormFN FastLayerNorm FusedLayerNormAffineFunction FusedRMSNormAffineFunction",
     "flash-attn": "flash_attn_with_kvcache flash_attn_qkvpacked_func flash_attn_varlen_qkvpacked_func FlashAttnFunc "
@@ -75,6 +81,8 @@ def party(frame: Frame | None) -> str:
     """The distribution that a frame is of, also where it runs from a checkout; "" where that is not known."""
     if frame is None:
         return ""
+    if _BRIDGE.search(frame.path):
+        return "megatron-bridge"
     if frame.package:
         return distribution(frame.package)
     found = [one["name"] for one in _TREE.finditer(frame.path)] if not frame.installed else []

@@ -43,9 +43,12 @@ _SKIPPED = "Skipping step. Attempted loss scale"
 _THROUGHPUT = "RunningAvgSamplesPerSec="
 """What DeepSpeed reports of the steps that it has made: `0/7, RunningAvgSamplesPerSec=304.7, …`."""
 _PLAIN = re.compile(
-    r"(?<![\w-])loss ?[=:] ?\d+\.\d{2,}(?:e[+-]?\d+)?\b.{0,120}?\b(?:lr|learning[_ ]rate) ?[=:] ?\d", re.IGNORECASE
+    r"(?<![\w-])loss ?[=: ] ?(?:\d+\.\d{2,}(?:e[+-]?\d+)?|nan|inf)\b"
+    r".{0,120}?\b(?:lr|learning[_ ]rate) ?[=: ] ?\d",
+    re.IGNORECASE,
 )
-"""A step with its loss and learning rate, in whatever form: `00030/01024 : loss = 7.5E-01 (lr=3.8E-06)`."""
+"""A step with its loss and learning rate, in whatever form: `00030/01024 : loss = 7.5E-01 (lr=3.8E-06)`, `TRAIN Batch
+3/900 loss 2.875 lr 0.00012 grad_norm 1.5` of WeNet."""
 COUNTED = ("loss", "runningavgsamplespersec=", "reward: ", "total step time", "finished: 'step'")
 PROGRESS_WORDS = ("%|", *COUNTED, '" 200')
 _NAME, _LENGTH = 100, 500
@@ -169,6 +172,8 @@ CONFIG = (
     *("wandb: tracking run with ", "[axolotl.", " training worker group of size "),
     *("application startup complete", "|n-shot|", "running loglikelihood requests", "running generate_until requests"),
     *("running training *****", "vllm api server version ", "non-default args: {'"),
+    # SGLang's start, and DeepSpeed's launcher.
+    *("server_args.py:", "server_args=serverargs(", "world info dict: ", "-m deepspeed.launcher.launch "),
     *("# using devices", "# collective test starting", "# nthread "),
 )
 """Words that show a log to be of a training, by verl or another trainer, in its first phase."""
@@ -179,6 +184,8 @@ OF_RUN = (
     *("loading model weights took ", "model loading took ", "load weight begin", "memory pool end."),
     *("nccl info connected all ", "nccl info ncclcomminitrank", "algbw   busbw", "processgroupnccl.cpp:"),
     *("unsloth: ", "train_loss  valid_loss", "memory-usage ", "make experience", "train step of epoch"),
+    *("deepspeedengine configuration", "setting ds_accelerator to ", "] config: micro_batches="),
+    *("deepspeed basic optimizer = ", "deepspeed final optimizer = ", "] [torchcheckpointengine] "),
     *("sglang_router", "starting router on ", "all workers are healthy", "added worker: http"),
 )
 """Words of what trains or serves models, in no certain phase."""

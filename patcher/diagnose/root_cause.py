@@ -10,8 +10,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from patcher.diagnose.evidence import Evidence, Hit, LogLine, Nature, Raised
+from patcher.diagnose.evidence import Call, Evidence, Hit, LogLine, Nature, Raised
+from patcher.diagnose.failed_code import literal_raised
 from patcher.diagnose.line_meaning import ALONE, is_of_shell, nature, tells_of_process
+from patcher.diagnose.message_words import points_elsewhere
 from patcher.diagnose.told_errors import is_of_installer, may_lack
 from patcher.logs.labels import strip_labels
 from patcher.logs.milestones import Phase
@@ -128,7 +130,13 @@ def candidates(evidence: Evidence, hits: Sequence[Hit]) -> list[Candidate]:
     found = _with_told(found, told)
     found = _with_inner_errors(_without_shell(found, evidence), evidence)
     found.sort(key=lambda one: (one.rank, one.place.offset, -one.weight))
-    return [*_passed_on_before(found), *_announcement_before(found), *_waits_before_end(found, evidence), *found]
+    return [
+        *_raised_above(found),
+        *_passed_on_before(found),
+        *_announcement_before(found),
+        *_waits_before_end(found, evidence),
+        *found,
+    ]
 
 
 def _with_told(found: Sequence[Candidate], told: Sequence[Candidate]) -> list[Candidate]:
@@ -307,6 +315,37 @@ def candidate_of_exception(one: Raised, evidence: Evidence, bad: Mapping[str, in
     return Candidate(rank, one.because or one.place, one.count, survived, None, one.phase, about, raised=one)
 
 
+_RAISE = re.compile(r"raise (?P<name>[A-Z][\w.]*)\(")
+_AT = re.compile(r"(?P<path>[\w./-]+\.py):(?P<line>\d+)\s")
+_SHORTLY = 3
+
+
+def _raised_above(found: Sequence[Candidate]) -> list[Candidate]:
+    """The exception whose code is quoted shortly above a line that only tells of a failure elsewhere, in a shortened
+    traceback: `engine/worker.py:81  raise ValueError("no rows are left")`."""
+    first = found[0] if found else None
+    if first is None or first.symptom is None or first.symptom.part != "wrapper":
+        return []
+    for place in reversed([one for one in first.about if 0 < first.place.number - one.number <= _SHORTLY]):
+        code = strip_labels(place.text).text.strip()
+        named, words = _RAISE.match(code), literal_raised(code)
+        told = any(words in one.text for one in first.about if one.number > place.number)
+        if (
+            named is None
+            or not code.endswith(")")
+            or not words
+            or told
+            or nature(named["name"], None, words) != "exception"
+        ):
+            continue
+        at = _AT.search(place.text)
+        calls = (Call(f'File "{at["path"]}", line {at["line"]}, in ?', code),) if at is not None else ()
+        said = f"{named['name']}: {words}"
+        raised = Raised(named["name"], place, place, "exception", phase=first.phase, message=(said,), calls=calls)
+        return [Candidate(_UNKNOWN["exception"], place, 1, False, None, first.phase, first.about, raised=raised)]
+    return []
+
+
 def _passed_on_before(found: Sequence[Candidate]) -> list[Candidate]:
     """The exception shortly before the first candidate, where that only tells of an effect and both lines are a child's
     output, which its parent has logged: `… - INFO - ValueError: no rows are left`."""
@@ -336,7 +375,7 @@ def _announcement_before(found: Sequence[Candidate]) -> list[Candidate]:
         stripped = strip_labels(place.text)
         if stripped.level in ("DEBUG", "INFO", "WARNING"):
             return []
-        if _WRONG.search(stripped.text) and not _OF_CODE.match(stripped.text):
+        if _WRONG.search(stripped.text) and not points_elsewhere(stripped.text) and not _OF_CODE.match(stripped.text):
             return [Candidate(_SILENT, place, 1, survived=False, phase=first.phase, about=first.about)]
     return []
 

@@ -12,6 +12,27 @@ from patcher.i18n import Phrase, phrase
 
 _IS_EXCEPTION = re.compile(r"(?:Error|Exception|Failed|Failure)\.__init__$")
 
+_OF_HCCL = {
+    "1": phrase("an argument that is not valid"),
+    "2": phrase("a null pointer where a value is needed"),
+    "3": phrase("no memory"),
+    "4": phrase("an internal error"),
+    "5": phrase("what is asked for is not supported"),
+    "6": phrase("something is not found, as a rank that did not come"),
+    "7": phrase("a resource is in use, mostly a port"),
+    "8": phrase("a system call failed"),
+    "9": phrase("a timeout: a rank did not come, or the network does not carry"),
+    "11": phrase("no TCP connection to another rank"),
+    "12": phrase("no RoCE connection to another rank"),
+    "13": phrase("a TCP transfer failed"),
+    "14": phrase("a RoCE transfer failed"),
+    "15": phrase("the runtime refused, as for an NPU that is not visible"),
+    "16": phrase("the driver refused, as for an NPU that is not visible"),
+    "19": phrase("the network failed in the midst of a transfer"),
+    "21": phrase("the other rank reported an error in the midst of a transfer"),
+}
+"""HcclResult of CANN's hccl_types.h."""
+
 
 def sentence_of(parts: MessageParts, who: Phrase, versions: Mapping[str, str]) -> Phrase | None:
     names = ", ".join(parts.names)
@@ -137,8 +158,14 @@ def sentence_of(parts: MessageParts, who: Phrase, versions: Mapping[str, str]) -
         case "type":
             text = "{who}: types of values do not fit, {found} against {wanted}"
             return phrase(text, who=who, found=parts.found, wanted=parts.wanted)
+        case "argument-type":
+            text = "{who} passes {name} of type {found} to {callee}, which takes {wanted} there"
+            return phrase(text, who=who, name=names, found=parts.found, callee=parts.symbol, wanted=parts.wanted)
         case "nccl":
             return phrase("NCCL tells: {words}", words=parts.found)
+        case "hccl":
+            meaning = _OF_HCCL.get(parts.found, phrase("a code that CANN's header hccl_types.h tells"))
+            return phrase("{call} gives {code}: {meaning}", call=parts.symbol, code=parts.found, meaning=meaning)
         case "cuda":
             return phrase("{who}: CUDA tells: {words}", who=who, words=parts.found)
         case "dtype":

@@ -19,13 +19,28 @@ _MOST_RANKS = 4096
 
 def ranks_apart(parts: MessageParts) -> int:
     """Over how many ranks the larger of two tensors is divided if the other is the flat piece of one; 0 where neither
-    is one."""
+    is one. What a `view` is asked of is the piece, and not the whole."""
     found, wanted = _sizes(parts.found), _sizes(parts.wanted)
+    if parts.wanted.startswith("[") and prod(found) > prod(wanted):
+        return 0
     if 1 not in (len(found), len(wanted)):
         return 0
     small, large = sorted((prod(found), prod(wanted)))
     ranks = round(large / small) if small >= _SMALLEST else 0
     return ranks if 2 <= ranks <= _MOST_RANKS and ceil(large / ranks) == small else 0
+
+
+_MOST_GATHERED = 64
+
+
+def times_gathered(parts: MessageParts) -> int:
+    """How many times the elements are those that the shape asks for: 4 of `shape '[32, 64]'` and size 8192; 0 where
+    they are no multiple."""
+    wanted = prod(_sizes(parts.wanted)) if parts.wanted.startswith("[") and "-1" not in parts.wanted else 0
+    if parts.matter != "shape" or not wanted or not parts.found.isdigit():
+        return 0
+    times, rest = divmod(int(parts.found), wanted)
+    return times if not rest and 2 <= times <= _MOST_GATHERED else 0
 
 
 def too_few_for_groups(parts: MessageParts) -> int:

@@ -6,13 +6,14 @@ import re
 from collections.abc import Sequence
 
 from patcher.diagnose.code_message import is_of_getter
-from patcher.diagnose.code_sentences import are_of_tokens, computed_zero, has_empty, unpacked_of
+from patcher.diagnose.code_sentences import unpacked_of
 from patcher.diagnose.evidence import Call
 from patcher.diagnose.exception_message import MessageParts, is_of_two_releases, is_plain_for_own
-from patcher.diagnose.failed_code import calculated, is_written, reshaped
+from patcher.diagnose.failed_code import calculated, is_written
 from patcher.diagnose.frame import Frame, distribution, frame_of
 from patcher.diagnose.internal_errors import is_internal, missing_column, shadowing, unknown_command
 from patcher.diagnose.parties import (
+    ENGINES,
     Given,
     asked_party,
     asks_itself,
@@ -23,12 +24,9 @@ from patcher.diagnose.parties import (
     owner_of,
     party,
 )
-from patcher.diagnose.tensor_sizes import has_other_length, ranks_apart, too_few_for_groups, width_of_empty
+from patcher.diagnose.size_causes import of_sizes
 from patcher.diagnose.wrong_class import refused_class
 from patcher.i18n import Phrase, phrase
-
-_OF_LENGTH = re.compile(r"(?:position_ids|attention_mask|input_ids|cache_position|mask|labels)$")
-_ROTARY = re.compile(r", in apply_\w*rotary_pos_emb\w*$")
 
 
 def usual_cause(parts: MessageParts, at: Frame | None, calls: Sequence[Call], given: Given | None) -> Phrase | None:
@@ -45,51 +43,6 @@ def _of_shadow(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> 
     return shadowing(calls)
 
 
-def _of_sizes(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:
-    """Why sizes and shapes do not fit."""
-    if parts.matter == "shape" and (ranks := ranks_apart(parts)):
-        text = (
-            "one of the two has 1/{ranks} of the other's elements: the flat piece that one of {ranks} ranks holds "
-            "(FSDP, ZeRO) meets the whole parameter"
-        )
-        return phrase(text, ranks=ranks)
-    if few := too_few_for_groups(parts):
-        text = (
-            "{found} elements are fewer than one group of {size}, so that they were divided into 0 groups: fewer "
-            "samples came together than a group has"
-        )
-        return phrase(text, found=parts.found, size=few)
-    if zero := computed_zero(parts, calls):
-        text = (
-            "there is data, and {name} came out as 0: the code computes that size wrongly, or from a field that the "
-            "configuration has with another value or meaning; the release of {package} and that of the library or the "
-            "model that it reads the field from may not fit"
-        )
-        return phrase(text, name=zero, package=party(at) or phrase("the code"))
-    if has_other_length(parts) and calls and _OF_LENGTH.search(reshaped(calls[-1].code)[0]):
-        text = (
-            "ids, mask and embeddings of one sequence differ in length: {found} elements are no multiple of {length}. "
-            "The caller gives a mask that is longer or shorter than what it is for, or the model's code is a copy that "
-            "was written for another release of transformers, which prepares these otherwise"
-        )
-        return phrase(text, found=parts.found, length=parts.wanted.strip("[]").rpartition(", ")[2])
-    if has_empty(parts) and (width := width_of_empty(parts)):
-        text = (
-            "{width} is a width of the model, so the tensor of size 0 is mostly a weight that ZeRO-3 or FSDP holds in "
-            "parts and has put away again; where neither is used, this rank or batch got no tokens"
-        )
-        return phrase(text, width=width)
-    if has_empty(parts):
-        return phrase("a tensor of size 0 is empty: this rank, or this batch, got no tokens, samples or rows")
-    if are_of_tokens(parts, calls):
-        return phrase("the two come from sequences of different lengths: tokenized, cut or padded in different ways")
-    if parts.matter == "shape" and calls and _ROTARY.search(calls[-1].frame):
-        return phrase("cos and sin are made from position_ids, whose shape does not fit that of the tokens here")
-    if parts.matter == "claim" and "torch.Size([])" in parts.found:
-        return phrase("torch.Size([]) is the shape of a single number, where a tensor with dimensions is expected")
-    return None
-
-
 def _of_values(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:
     """Why a value is of another kind than its reader expects."""
     if parts.matter == "unpacking" and (called := unpacked_of(at, calls)) is not None:
@@ -102,6 +55,11 @@ def _of_values(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> 
             "for which this code was written"
         )
         return phrase(text, callee=callee)
+    if parts.matter == "argument-type" and parts.found == "BlockMask":
+        return phrase(
+            "the mask is one of flex attention, and the attention that runs is another: load the model with "
+            "attn_implementation='flex_attention', or hand it a plain mask"
+        )
     if at is not None and at.installed and party(at) and is_plain_for_own(parts):
         text = (
             "what calls {package} passes a plain {kind} where this release expects an object that has {name}: "
@@ -134,6 +92,11 @@ def _of_request(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) ->
         return phrase(
             "the installed release knows no key of that name in this place: the key came with a later release, was "
             "taken out of it, belongs into another section, or is misspelled"
+        )
+    if parts.matter == "hccl" and parts.symbol.startswith("HcclCommInit"):
+        return phrase(
+            "a group is founded here: its number of ranks, each one's number and its NPU must fit; every rank has an "
+            "NPU of its own, chosen before the group, and shares it with no inference engine"
         )
     if parts.matter == "option":
         return phrase(
@@ -225,6 +188,12 @@ def _of_mistakes(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -
             "since what it imports is optional: a package that is not installed, or whose release has it under another "
             "name"
         )
+    if parts.matter == "none" and party(at) == "peft" and calls and _WRAPS_LAYER.search(calls[-1].frame):
+        return phrase(
+            "PEFT wraps a layer of the model here, and finds no plain weight in it: a quantized or fused layer that "
+            "this release does not know. Take another release of PEFT or of what has made that layer, or leave such "
+            "layers out of target_modules"
+        )
     if is_internal(parts, at, calls):
         text = (
             "both the code that fails and what calls it are of {package}: a case that this release does not provide "
@@ -234,6 +203,7 @@ def _of_mistakes(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -
     return None
 
 
+_WRAPS_LAYER = re.compile(r"/tuners/.*, in (?:_replace_module|_create_\w+|update_layer|_move_adapter_to\w*)$")
 _MODEL_CLASS = re.compile(r"For(?:Conditional|Causal|Sequence|Action|Image|Vision|Token|Question|Masked)\w+$")
 _OF_DATA = frozenset(
     (
@@ -242,7 +212,8 @@ _OF_DATA = frozenset(
     )
 )
 """What a batch gives to a model's `forward`."""
-_ENGINES = frozenset(("vllm", "sglang"))
+_OF_POOLING = ("pooler", "_pooler", "score", "classifier")
+"""What models that embed, classify or score have, and those that generate text have not."""
 _ASKED_BY_MANY = frozenset(("transformers", "torch", "accelerate", "peft", "datasets", "numpy"))
 """Packages that engines build upon, and that know of no engine."""
 
@@ -261,9 +232,15 @@ def _of_model(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> P
             "does not have: define it there, or give FSDP a param_init_fn"
         )
         return phrase(text, kind=parts.symbol)
-    if owner_of(parts.symbol) in _ENGINES and party(at) in _ASKED_BY_MANY:
+    if owner_of(parts.symbol) in ENGINES and party(at) in _ASKED_BY_MANY:
         text = "an object of {package} was handed to {asker}, which expects one of its own: look at the caller"
         return phrase(text, package=owner_of(parts.symbol), asker=party(at))
+    if parts.names[0] in _OF_POOLING and parts.symbol.endswith("ForCausalLM") and party(at) in ENGINES:
+        text = (
+            "{package} runs the model to embed, classify or score, and {kind} is the class that generates text: take "
+            "the task that it is for, or a model whose config.json names the class for this task in architectures"
+        )
+        return phrase(text, package=party(at), kind=parts.symbol)
     if _MODEL_CLASS.search(parts.symbol) and at is not None and (not at.installed or party(at) == "verl"):
         text = (
             "the model that was loaded is of another class than this code is written for: look at architectures and "
@@ -344,7 +321,7 @@ _OPTION = re.compile(
 
 _RULES = (
     _of_shadow,
-    _of_sizes,
+    of_sizes,
     _of_values,
     _of_request,
     _of_builds,
@@ -386,6 +363,9 @@ def _of_environment(name: str) -> Phrase | None:
 _INSTALLS = re.compile(r"\binstall(?:ing)?[ -](?:the )?(?:latest )?[`'\"]?(?P<name>[A-Za-z][\w.-]*)", re.IGNORECASE)
 
 
+_OF_GPU = re.compile(r"\b(?:requires?|needs?) .*\b(?:GPUs?|SM ?\d|sm_\d|[Cc]ompute capability)")
+
+
 def _of_words(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:
     """What is behind a message that leads astray: one that tells to install what is running, and the refusal of a
     function that only looks something up for its own package."""
@@ -402,6 +382,8 @@ def _of_words(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> P
     if (refused := refused_class(parts.found)) is not None:
         return refused
     above = frame_above(calls)
+    if _OF_GPU.search(parts.found):
+        return None  # An option of the command line may lead there.
     if is_of_getter(calls) and above is not None and party(at) and party(above) == party(at) != "verl":
         text = (
             "{package} itself asks for it, at {place}: where your settings leave it out on purpose, this release does "

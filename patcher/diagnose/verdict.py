@@ -31,6 +31,7 @@ from patcher.diagnose.line_meaning import (
     native_reason,
 )
 from patcher.diagnose.matched_line import YEAR
+from patcher.diagnose.message_words import points_elsewhere
 from patcher.diagnose.own_module import (
     EVERYWHERE,
     OWN_MODULE,
@@ -45,6 +46,7 @@ from patcher.diagnose.said_before import ran_short
 from patcher.i18n import phrase
 from patcher.logs.labels import strip_labels, time_of
 from patcher.logs.milestones import PHASES, Phase
+from patcher.records.symptoms import Symptom
 
 _COMPLAINT = 4
 """Meaningful lines from the end in which an error without an exception ends a run: shells and srun add one or two more.
@@ -145,7 +147,8 @@ def _candidates_of_cut_traceback(evidence: Evidence) -> list[Candidate]:
         if (failure := _told_above(begin, evidence)) is not None:
             one = replace(one, place=failure.place, last=failure.place, message=failure.message)
             return [candidate_of_exception(one, evidence, {})]
-        ahead = [place for place in evidence.complained if begin - _ANNOUNCED <= place.number < begin]
+        told_here = [place for place in evidence.complained if not points_elsewhere(place.text)]
+        ahead = [place for place in told_here if begin - _ANNOUNCED <= place.number < begin]
         told = announced(evidence.last, begin)
         if ahead:
             one = replace(one, place=ahead[0], message=(strip_labels(ahead[0].text).text,))
@@ -177,7 +180,7 @@ def _candidates_of_complaints(evidence: Evidence, ended: bool | None, *, last_wo
     telling = telling or list(evidence.last)
     recent = set(telling[-_COMPLAINT:])
     complained = [place for place in evidence.complained if place.offset >= evidence.progress]
-    message = [place for place in complained if place in recent]
+    message = sorted((place for place in complained if place in recent), key=lambda one: points_elsewhere(one.text))
     if (native := native_cause(complained)) is not None:
         place = native
     elif message and not evidence.step:
@@ -264,7 +267,8 @@ def _findings(found: Sequence[Candidate], context: FixContext, evidence: Evidenc
     """The root, then every other candidate that has a record, in the order of the log."""
     if not found:
         return []
-    rest = sorted((one for one in found[1:] if one.symptom is not None), key=lambda one: one.place.offset)
+    others = [one for one in found[1:] if one.symptom is not None and not _is_same(one.symptom, one, found[0])]
+    rest = sorted(others, key=lambda one: one.place.offset)
     root = _finding_of_candidate(found[0], "root", context, _calls_behind(evidence, found[0].place))
     root = replace(root, explanation=_with_neighbours(root, found[0], evidence))
     if root.id == TIMED_OUT:
@@ -274,6 +278,12 @@ def _findings(found: Sequence[Candidate], context: FixContext, evidence: Evidenc
         root,
         *(_finding_of_candidate(one, "cascade", context) for one in rest),
     ]
+
+
+def _is_same(symptom: Symptom, one: Candidate, root: Candidate) -> bool:
+    """Whether a symptom only says of the root's line less than the root's own, which it follows from."""
+    is_line = (one.place.file, one.place.number) == (root.place.file, root.place.number)
+    return is_line and root.symptom is not None and root.symptom.id in symptom.follows
 
 
 def _finding_of_candidate(one: Candidate, role: Role, context: FixContext, behind: Sequence[Call] = ()) -> Finding:
@@ -288,7 +298,9 @@ def _finding_of_candidate(one: Candidate, role: Role, context: FixContext, behin
         # The record explains it; the exception adds only who asks for what.
         telling = explanation.parts is not None and explanation.parts.matter in TELLING_WITH_RECORD
         explanation = replace(explanation, remedy="", search="") if telling else None
-    threads = _threads(one) if role == "root" else ()
+    # What only tells that something else has failed has no threads of its own.
+    follows = one.symptom is not None and one.symptom.part == "wrapper"
+    threads = _threads(one) if role == "root" and not follows else ()
     return Finding(one.symptom, role, one.place, one.count, fixes, explanation, threads)
 
 
@@ -408,7 +420,8 @@ def _threads(one: Candidate) -> tuple[KnownIssue, ...]:
     raised = one.raised
     frames = [frame_of(place.text) for place in raised.frames] if raised is not None else []
     line = raised.message[0] if raised is not None and raised.message else one.place.text
-    return known_issues(whole_line(line, raised), [frame.path for frame in frames if frame is not None])
+    below = raised.message[1:] if raised is not None else ()
+    return known_issues(whole_line(line, raised), [frame.path for frame in frames if frame is not None], below)
 
 
 def _findings_of_metrics(

@@ -339,6 +339,34 @@ def test_a_line_that_raises_is_nobodys_message() -> None:
     assert (found.root.id, found.root.place.number) == ("engine-core-failed", 3)
 
 
+def test_the_line_that_raises_in_a_shortened_traceback_is_the_root() -> None:
+    log = (
+        "garden/engine/worker.py:71   self.beds = make_beds(size)\n"
+        'garden/engine/beds.py:12     raise ValueError("no soil is left")\n'
+        "RuntimeError: Engine core initialization failed. See root cause above.\n"
+    )
+    found = diagnosis_of(Scanner(load_symptoms()).scan([("run.log", io.BytesIO(log.encode()))]), FixContext({}))
+    assert found.root is not None
+    assert found.root.place.number == 2
+    assert found.root.explanation is not None
+    assert str(found.root.explanation.sentence) == "garden/engine/beds.py:12 says: no soil is left"
+
+
+def test_a_line_that_points_elsewhere_is_not_the_root_and_has_no_threads() -> None:
+    elsewhere = "CRITICAL 04-09 10:29:26 [pool.py:49] The pool shuts down. See stack trace above for the root cause.\n"
+    error = "CRITICAL 04-09 10:29:27 [pool.py:51] The spade failed to dig\n"
+    for log in (elsewhere + error, error + elsewhere):
+        found = diagnosed(log).root
+        assert found is not None
+        assert "spade" in found.place.text
+    alone = diagnosed(elsewhere).root
+    assert alone is not None
+    log = "RuntimeError: Engine core initialization failed. See root cause above.\n"
+    wrapper = diagnosis_of(Scanner(load_symptoms()).scan([("run.log", io.BytesIO(log.encode()))]), FixContext({})).root
+    assert wrapper is not None
+    assert (wrapper.id, wrapper.threads) == ("engine-core-failed", ())
+
+
 def test_a_warning_of_what_ran_short_explains_a_line_that_only_tells_of_a_failure() -> None:
     def told(pid: int, words: str) -> str:
         log = (

@@ -706,6 +706,19 @@ def test_a_message_that_any_code_may_cause_needs_its_file() -> None:
     assert known_issues(meta, ["peft/peft_model.py", "accelerate/hooks.py", "torch/nn/modules/module.py"])
 
 
+def test_threads_of_pydantic_are_found_by_the_reason_and_not_by_the_heading() -> None:
+    heading = "pydantic_core._pydantic_core.ValidationError: 1 validation error for ModelConfig"
+    frames = ["vllm/engine/arg_utils.py"]
+    empty = ["  Value error, Expecting value: line 1 column 1 (char 0) [type=value_error]"]
+    assert known_issues(heading, frames) == ()
+    assert known_issues(heading, frames, ["  Value error, no kettle is named [type=value_error]"]) == ()
+    assert "vllm-project/vllm#26161" in [one.thread for one in known_issues(heading, frames, empty)]
+    zero = "pydantic_core._pydantic_core.ValidationError: 1 validation error for DeepSpeedZeroConfig"
+    field = ["stage3_prefetch_bucket_size", "  Input should be a valid integer [type=int_from_float]"]
+    assert known_issues(zero, (), field) != ()
+    assert known_issues(zero, (), ["kettle_size", *field[1:]]) == ()
+
+
 def test_the_index_of_threads_holds_each_once_in_its_normal_form() -> None:
     rows = read((shipped("symptoms") / FILE).read_text(encoding="utf-8").splitlines())
     assert len({one.thread for one in rows}) >= 400

@@ -55,7 +55,10 @@ FAILED = f"{TRACEBACK}ValueError: the bed is empty, so that nothing grows\n"
         ('{"current_steps": 10, "total_steps": 80, "loss": 1.5, "epoch": 0.1, "percentage": 12.5}\n', "loop"),
         ("INFO 01-02 10:00:00 [launcher.py:37] Available routes are:\n", "rollout"),
         ("[2026-01-02 10:00:00] The server is fired up and ready to roll!\n", "rollout"),
+        ("2026-01-02 10:00:00,123 DEBUG TRAIN Batch 3/900 loss 2.875 lr 0.00012 grad_norm 1.5 rank 0\n", "loop"),
         ("INFO:     Application startup complete.\n", "config"),
+        ("[2026-01-02 10:00:00] INFO server_args.py:81: Attention backend is chosen.\n", "config"),
+        ("[2026-01-02 10:00:00,123] [INFO] [launch.py:81:main] WORLD INFO DICT: {'localhost': [0]}\n", "config"),
         ("# Using devices\n#  Rank  0 Group  0 Pid  81 on node7 device  0\n", "config"),
         ("2026-01-02:10:00:00,123 INFO     [evaluator.py:39] Running loglikelihood requests\n", "config"),
     ],
@@ -115,6 +118,7 @@ TABLE = (
 
 
 def test_a_table_of_an_evaluation_is_its_end() -> None:
+    assert diagnosed("===== Serving Benchmark Result =====\nSuccessful requests:     90\n").verdict == "ok"
     assert diagnosed(TABLE).verdict == "ok"
     assert diagnosed(f"{TABLE}{FAILED}").verdict == "failed"
 
@@ -126,6 +130,7 @@ def test_a_table_of_an_evaluation_is_its_end() -> None:
         "We are starting epoch planning",
         "|Version|Notes|",
         "an iteration of 12/ 900 |",
+        "a batch with a loss of 2 and a lower lr",
         "Uvicorn is a server",
     ],
 )
@@ -141,6 +146,8 @@ def test_what_only_looks_like_progress_tells_of_no_run(line: str) -> None:
         "2026-01-02 10:00:00  INFO sglang_router_rs::server: src/server.rs:9: Starting router on 127.0.0.1:30000\n",
         "[2026-01-02 10:00:00] router: INFO: Added worker: http://127.0.0.1:31000\n",
         "Make experience of batch 3\n",
+        "[2026-01-02 10:00:00,123] [INFO] [logging.py:81:log_dist] [Rank 0] DeepSpeed Basic Optimizer = Adam\n",
+        "[2026-01-02 10:00:00,123] [INFO] [engine.py:81:__init__] CONFIG: micro_batches=8 micro_batch_size=2\n",
         "  1%|▉     | 6/800 [00:30<66:10,  5.01s/it]\n  1%|█     | 7/800 [00:35<66:05,  5.00s/it]\n",
         "epoch     train_loss  valid_loss  accuracy  time\n0         3.210000    2.980000    0.410000  01:05\n",
     ],

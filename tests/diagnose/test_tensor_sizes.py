@@ -31,7 +31,29 @@ PIECE = "one of the two has 1/4 of the other's elements"
     ],
 )
 def test_the_flat_piece_of_one_rank_is_known_by_its_size(message: str, piece: bool) -> None:
-    assert str(explained(message, FRAME).often).startswith(PIECE) == piece
+    sharded = '  File "/env/site-packages/torch/distributed/fsdp/api.py", line 7, in load\n    x.copy_(y)\n'
+    assert str(explained(message, sharded).often).startswith(PIECE) == piece
+
+
+@pytest.mark.parametrize(
+    ("frame", "size", "piece"),
+    [
+        ('  File "/app/run.py", line 3, in f\n    y = module.weight.view(shape)\n', 1048576, True),
+        ('  File "/app/run.py", line 3, in f\n    y = module.weight.view(shape)\n', 16777216, False),
+        ('  File "/app/run.py", line 3, in f\n    y = hidden.view(shape)\n', 1048576, False),
+        ('  File "/src/vllm/vllm/models/a.py", line 3, in forward\n    y = weighted.view(shape)\n', 1048576, False),
+    ],
+)
+def test_the_flat_piece_is_of_a_parameter_and_smaller_than_the_whole(frame: str, size: int, piece: bool) -> None:
+    message = f"RuntimeError: shape '[2048, 2048]' is invalid for input of size {size}"
+    assert str(explained(message, frame).often).startswith(PIECE) == piece
+
+
+def test_more_elements_than_an_engines_shape_are_those_of_several_ranks() -> None:
+    message = "RuntimeError: shape '[16, 2048]' is invalid for input of size 131072"
+    engine = '  File "/src/vllm/vllm/models/a.py", line 3, in forward\n    y = hidden.view(shape)\n'
+    assert str(explained(message, engine).often).startswith("there are 4 times the elements that the shape holds")
+    assert explained(message, FRAME).often is None
 
 
 def test_fewer_elements_than_a_group_are_told() -> None:

@@ -80,6 +80,12 @@ def test_a_stall_stays_one() -> None:
     assert diagnosed(f"{NCCL}the kettle refused to boil\nwaiting for the kettle\n", (stall,)).verdict != "failed"
 
 
+def test_a_plugin_that_nccl_does_without_is_not_the_root() -> None:
+    notice = "NCCL INFO NET/Plugin: Plugin load returned 2 : libnccl-net.so: No such file or directory"
+    gave_up = "node7:81:92 [3] NCCL INFO bootstrap.cc:201 -> 2\n"
+    assert root(f"node7:81:92 [3] {notice}\n{NCCL}the kettle refused to boil\n{gave_up}").place.number == 2
+
+
 def test_the_error_of_nccl_is_told_with_the_warning_before_it_unless_it_repeats_that() -> None:
     error = f"{TRACEBACK}RuntimeError: NCCL error in: group.cpp:12, unhandled system error, NCCL version 2.20.5\n"
     warned = f"{NCCL}the kettle refused to boil\n{NOISE}"

@@ -377,3 +377,77 @@ def test_frames_that_stand_on_one_line() -> None:
     assert root is not None
     assert root.explanation is not None
     assert str(root.explanation.sentence) == "/app/barn.py:9 says: hay is not cut"
+
+
+def test_pydantic_only_passes_on_what_another_package_refuses() -> None:
+    frames = (
+        frame(f"{SITE}/vllm/arguments.py", "return Kettle("),
+        frame(
+            f"{SITE}/pydantic/_internal/_dataclasses.py", "validator.validate_python(args, self_instance=s)", "__init__"
+        ),
+    )
+    refusal = "ValidationError: 1 validation error for Kettle\n  Value error, no water [type=value_error]\n"
+    assert said(*frames, refusal)[0] == "vllm (vllm/arguments.py:12): Kettle is refused: no water"
+
+
+def test_engine_that_runs_a_generating_model_for_another_task() -> None:
+    asking = frame(f"{SITE}/vllm/worker/runner.py", "self.model.pooler(hidden)")
+    line = "AttributeError: 'FernForCausalLM' object has no attribute 'pooler'\n"
+    for name in ("__getattr__", "getattr"):  # The second has lost its underscores, as in pasted Markdown.
+        getter = frame(f"{SITE}/torch/nn/modules/module.py", "raise AttributeError(name)", name)
+        sentence, often = said(asking, getter, line)
+        assert sentence.startswith("vllm (vllm/worker/runner.py:12) asks an object of FernForCausalLM for pooler")
+        assert "FernForCausalLM is the class that generates text" in often
+
+
+def test_code_of_hccl_is_told_alone() -> None:
+    frames = frame(f"{SITE}/torch/distributed/distributed_c10d.py", "work = group.allreduce([tensor], opts)")
+    for call, code, meaning, founds in (
+        ("HcclCommInitRootInfo", 2, "a null pointer where a value is needed", True),
+        ("HcclAllReduce", 9, "a timeout: a rank did not come, or the network does not carry", False),
+    ):
+        line = f"RuntimeError: create:group.cpp:81 HCCL function error: {call}(rank, &comm), error code is {code}\n"
+        sentence, often = said(frames, line)
+        assert sentence == f"{call} gives {code}: {meaning}"
+        assert often.startswith("a group is founded here") == founds
+
+
+def test_sides_of_two_types_are_named() -> None:
+    frames = frame(f"{SITE}/servo/loop.py", "admit(rows)"), frame(f"{SITE}/servo/queue.py", "self.ids += rows[0][n:]")
+    message = 'TypeError: can only extend array with array (not "list")\n'
+    sentence, often = said(*frames, message)
+    assert sentence.endswith("self.ids is of type array, rows[0][n:] of type list, and the two do not go together")
+    assert "are of servo" in often
+    sentence, often = said(frame("/app/mine.py", "loop.step()"), *frames, message)
+    assert "are of servo" not in often
+    minus = "TypeError: unsupported operand type(s) for -: 'str' and 'int'\n"
+    assert "end is of type str, 1 of type int" in said(frame("/app/mine.py", "last = end - 1"), minus)[0]
+    assert "types of values do not fit" in said(frame("/app/mine.py", "last = end - 1 - begin"), minus)[0]
+
+
+def test_none_deep_in_a_package_is_its_own() -> None:
+    own = frame("/app/mine.py", "convert(model)")
+    deep = [frame(f"/src/Megatron-Bridge/src/megatron/bridge/{name}.py", "hook(model)") for name in ("a", "b")]
+    line = "AttributeError: 'NoneType' object has no attribute 'module'\n"
+    last = frame("/src/Megatron-Bridge/src/megatron/bridge/c.py", "if task.module is None:")
+    assert "are of megatron-bridge" in said(own, *deep, last, line)[1]
+    assert "are of" not in said(own, *deep[:1], last, line)[1]
+
+
+def test_layer_that_peft_cannot_wrap() -> None:
+    line = "AttributeError: 'NoneType' object has no attribute 'device'\n"
+    wraps = frame(f"{SITE}/peft/tuners/lora/model.py", "module.to(weight.device)", "_replace_module")
+    assert "no plain weight" in said(frame("/app/mine.py", "get_peft_model(model)"), wraps, line)[1]
+    saves = frame(f"{SITE}/peft/utils/save.py", "module.to(weight.device)", "save")
+    assert "no plain weight" not in said(frame("/app/mine.py", "get_peft_model(model)"), saves, line)[1]
+
+
+def test_argument_of_another_type_is_told_without_the_bar_below_it() -> None:
+    inner = frame(f"{SITE}/transformers/integrations/sdpa.py", "attend(query, mask)")
+    line = "TypeError: attend(): argument 'attn_mask' must be Tensor, not {}\n"
+    bar = "Planting:   0%|          | 0/900 [00:07<?, ?it/s]\n"
+    sentence, often = said(inner, line.format("BlockMask"), bar)
+    assert sentence.endswith("passes attn_mask of type BlockMask to attend, which takes Tensor there")
+    assert "flex_attention" in often
+    assert "flex_attention" not in said(inner, line.format("list"), bar)[1]
+    assert "Planting" not in said(inner, "ValueError: no soil is left in the bed\n", bar)[0]
