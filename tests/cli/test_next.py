@@ -67,7 +67,7 @@ def test_from_status_to_clean(uky: Uky, follow: Follow, tree: Path) -> None:
     clean = uky("status", json=False)
     assert (
         clean.code,
-        "own code is judged by: uky-patch check " in clean.out,
+        "uky-patch check judges the fork's own code" in clean.out,
     ) == (0, True)
 
 

@@ -152,7 +152,7 @@ def test_where_they_were_tried_no_check_is_made(
     status = ask("status", verl=verl, vllm=vllm)
     assert (
         status.code,
-        "own code is judged by: uky-patch check" in status.out,
+        "uky-patch check judges the fork's own code" in status.out,
     ) == (0, True)
 
 
@@ -170,7 +170,7 @@ def test_breaks_that_a_check_has_left_are_known_while_the_files_are_the_same(ask
     assert ask("status", "--assume", "vllm==0.19.0", **at).code == 0
     edited = ask("status", **at, text=BREAKING + "\n")
     assert (edited.code, "check calls breaks" in edited.out) == (0, False)
-    assert " own code is judged by: uky-patch check" in edited.out
+    assert " uky-patch check judges the fork's own code" in edited.out
     assert ask("check", **at, text=FINE).code == 0
     fine = ask("status", **at)
     assert (fine.code, fine.out.splitlines()[-1].endswith(". Nothing to do")) == (0, True)
