@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
+from patcher.packages.releases import kept
 from patcher.packages.releases.cache import stamps
 from patcher.packages.releases.kept import Kept, packed, unpacked
 from patcher.worktree import python
@@ -34,17 +35,20 @@ _OVERHEAD = 250
 class KeptReadings:
     """The readings of one tree, or of several that are always read together; or of one `package`."""
 
-    def __init__(self, roots: Iterable[Path], *, package: bool = False) -> None:
+    def __init__(self, roots: Iterable[Path], *, package: bool = False, apart: bool = False) -> None:
+        """`apart`: what was read stays in memory as bytes where it can: for who holds many trees."""
+        self._apart = apart
         here = Path(__file__).parent
         # Rules ask the syntax of packages too.
-        code = stamps(here), stamps(here.with_name("check")), stamps(Path(python.__file__).parent, "python.py")
+        alone = stamps(Path(python.__file__).parent, "python.py"), stamps(Path(kept.__file__).parent, "kept.py")
+        code = stamps(here), stamps(here.with_name("check")), *alone
         kind, most = ("modules", _PACKAGES) if package else ("readings", _TREES)
         self._kept = Kept(kind, [*roots, sys.version_info, *code], most)
         self._earlier: dict[bytes, bytes] = {}
         self._used: dict[bytes, bytes] = {}
         self._begun = False
         self._changed = False
-        self._room = _MOST_BYTES
+        self._most = self._room = _MOST_BYTES * (2 if apart else 1)
         self._others: tuple[KeptReadings, ...] = ()
 
     def get(self, key: bytes, kind: type[T]) -> T | None:
@@ -73,7 +77,7 @@ class KeptReadings:
             return
         # A file may nest deeper than pickle follows.
         with suppress(pickle.PicklingError, RecursionError):
-            content = zlib.compress(packed(value), 1)
+            content = zlib.compress(packed(value, apart=self._apart), 1)
             if (before := self._used.pop(key, None)) is not None:  # More is known of it by now.
                 self._room += len(before) + _OVERHEAD
             self._use(key, content)
@@ -85,14 +89,16 @@ class KeptReadings:
             self._room -= len(content) + _OVERHEAD
 
     def keep(self) -> None:
-        """Keep what was read anew, and of earlier readings those asked for last, as far as there is room."""
-        if not self._changed:
-            return
-        self._changed = False
-        values, room = dict(self._used), self._room
-        # Those that were asked for last come first.
-        for key, content in self._earlier.items():
-            if room > 0 and key not in values:
-                values[key] = content
-                room -= len(content) + _OVERHEAD
-        self._kept.keep(values)
+        """Keep what was read anew, and of earlier readings those asked for last, as far as there is room.
+
+        All of it is let go of: who asks for more has it read from the disk again."""
+        if self._changed:
+            values, room = dict(self._used), self._room
+            # Those that were asked for last come first.
+            for key, content in self._earlier.items():
+                if room > 0 and key not in values:
+                    values[key] = content
+                    room -= len(content) + _OVERHEAD
+            self._kept.keep(values)
+        self._earlier, self._used, self._room = {}, {}, self._most
+        self._begun = self._changed = False

@@ -112,11 +112,14 @@ class _Contents:
             # Everything is dropped at once. Which file is asked for next is not known, and reading one again costs
             # little.
             if self._size + cost > _MOST_HELD:
-                self._held.clear()
-                self._size = 0
+                self.forget()
             self._size += cost
             self._held[file] = found
         return self._held[file]
+
+    def forget(self) -> None:
+        self._held.clear()
+        self._size = 0
 
 
 class Project:
@@ -214,6 +217,10 @@ class Project:
         if file in self.texts:
             return self.texts[file].encode()
         return self._contents.read(file)
+
+    def forget_texts(self) -> None:
+        """Have files read anew that are asked for again."""
+        self._contents.forget()
 
     @property
     def generation(self) -> int:
@@ -345,6 +352,9 @@ class Project:
 
         That is a module whose text has one of the words, or a package, which re-exports what its modules define.
         """
+        return self.answers.once(("may re-export", dotted), lambda: self._may_reexport(dotted))
+
+    def _may_reexport(self, dotted: str) -> bool:
         file = next((file for file in self.files_of(dotted) if self.content(file) is not None), None)
         # A package hands on what its modules define, whatever words its `__init__.py` has.
         return file is None or file.endswith("/__init__.py") or self._concerns(self.content(file) or b"")
@@ -361,6 +371,9 @@ class Project:
 
     def has_module(self, dotted: str) -> bool:
         """Whether there is such a module or package, without reading what it says."""
+        return self.answers.once(("has module", dotted), lambda: self._has_module(dotted))
+
+    def _has_module(self, dotted: str) -> bool:
         return any(self.content(file) is not None for file in self.files_of(dotted)) or any(
             map(self._contents.has_folder, self._paths(dotted))
         )

@@ -16,6 +16,7 @@ from patcher.analysis.statement_walk import StatementContext, statements_of
 from patcher.analysis.steps import Steps, steps_of_small
 from patcher.analysis.syntax import may_be_of_versions, may_name, module_name, parts, strings, written
 from patcher.analysis.uses import Condition, When
+from patcher.packages.releases.kept import Packed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,6 +26,7 @@ class Ordering:
     test: Compare
     text: str
     line: int
+    conditions: tuple[Condition, ...]
 
 
 @dataclass(slots=True, eq=False)
@@ -38,7 +40,19 @@ class Block:
     named: tuple[str, ...]
     texts: tuple[tuple[str, ...], ...]
     """Strings that may name something; in a table, with the strings of their key."""
-    orderings: tuple[Ordering, ...]
+
+
+@dataclass(slots=True, eq=False)
+class BodyContent:
+    """What stands in a body: most of what a summary holds, and asked of few bodies more than once."""
+
+    annotations: dict[str, str] = field(default_factory=dict)
+    """Of what goes by the name of a configuration, as written."""
+    defaults: dict[str, Expression] = field(default_factory=dict)
+    steps: Steps | None = None
+    """What a small function does, for who asks what it returns."""
+    blocks: tuple[Block, ...] = ()
+    assigned: dict[str, list[Binding]] = field(default_factory=dict)
 
 
 @dataclass(slots=True, eq=False)
@@ -48,19 +62,18 @@ class Body:
     qualname: str
     first: int
     last: int
+    packed: Packed[BodyContent]
     parameters: tuple[str, ...] = ()
-    annotations: dict[str, str] = field(default_factory=dict)
-    """Of what goes by the name of a configuration, as written."""
-    defaults: dict[str, Expression] = field(default_factory=dict)
     decorators: tuple[str, ...] = ()
     owner: str = ""
     """The qualified name of the class that a method belongs to."""
-    blocks: tuple[Block, ...] = ()
-    assigned: dict[str, list[Binding]] = field(default_factory=dict)
     conditions: tuple[Condition, ...] = ()
     """Those under which the function is defined."""
-    steps: Steps | None = None
-    """What a small function does, for who asks what it returns."""
+    orderings: tuple[Ordering, ...] = ()
+
+    @property
+    def content(self) -> BodyContent:
+        return self.packed.value
 
 
 @dataclass(slots=True, eq=False)
@@ -72,8 +85,12 @@ class ClassSummary:
     registered: tuple[str, ...] | None = None
     """What decorators, other than those that make a dataclass, are called and given, if there are any."""
     methods: dict[str, str] = field(default_factory=dict)
-    attributes: dict[str, list[tuple[str, Binding]]] = field(default_factory=dict)
-    """With the function that sets it; "" for the class body."""
+    packed: Packed[dict[str, list[tuple[str, Binding]]]] = field(default_factory=lambda: Packed({}))
+
+    @property
+    def attributes(self) -> dict[str, list[tuple[str, Binding]]]:
+        """With the function that sets it; "" for the class body."""
+        return self.packed.value
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,7 +139,6 @@ class _BlockDraft:
             tuple(dict.fromkeys(self.called)),
             tuple(dict.fromkeys(self.named)),
             tuple(dict.fromkeys(self.texts)),
-            tuple(self.orderings),
         )
 
 
@@ -131,11 +147,12 @@ _ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 def summarize(tree: ast.Module, file: str) -> FileSummary:
     """The summary of a file with this syntax."""
-    summary = FileSummary(file, module_name(file), {"": Body("", 1, 1 << 30)}, {}, [])
+    summary = FileSummary(file, module_name(file), {"": Body("", 1, 1 << 30, Packed(BodyContent()))}, {}, [])
     walk = _Summarizer(summary)
     walk.visit(tree.body, summary.bodies[""], StatementContext(), "")
     for body, blocks in walk.blocks.items():
-        body.blocks = tuple(block.block() for block in blocks)
+        body.content.blocks = tuple(block.block() for block in blocks)
+        body.orderings = tuple(one for block in blocks for one in block.orderings)
     return summary
 
 
@@ -160,7 +177,7 @@ class _Summarizer:
                         self._mention(value, into, at.conditions)
                         self._assign(target, value, into, at, owner)
                     if isinstance(target, ast.Name) and _is_configuration(target.id):
-                        into.annotations.setdefault(target.id, ast.unparse(annotation))
+                        into.content.annotations.setdefault(target.id, ast.unparse(annotation))
                 case ast.AugAssign(target=target, value=value):
                     self._mention(value, into, at.conditions)
                     self._assign(target, None, into, at, owner)
@@ -179,7 +196,7 @@ class _Summarizer:
                             self.summary.stars.append(one.module)
                         else:
                             found = Binding(one, block.conditions, at.certain)
-                            into.assigned.setdefault(one.local, []).append(found)
+                            into.content.assigned.setdefault(one.local, []).append(found)
                 case ast.FunctionDef() | ast.AsyncFunctionDef():
                     self._function(node, into, at.conditions, owner)
                 case ast.ClassDef():
@@ -214,17 +231,19 @@ class _Summarizer:
             *zip(plain[len(plain) - len(arguments.defaults) :], arguments.defaults, strict=True),
             *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
         ]
+        annotations = {
+            a.arg: ast.unparse(a.annotation) for a in every if a.annotation is not None and _is_configuration(a.arg)
+        }
+        defaults = {argument.arg: expression(default) for argument, default in pairs if default is not None}
         body = Body(
             name,
             node.lineno,
             node.end_lineno or node.lineno,
+            Packed(BodyContent(annotations, defaults, steps_of_small(node, self.summary.package))),
             tuple(argument.arg for argument in every),
-            {a.arg: ast.unparse(a.annotation) for a in every if a.annotation is not None and _is_configuration(a.arg)},
-            {argument.arg: expression(default) for argument, default in pairs if default is not None},
             tuple(written(mark.func if isinstance(mark, ast.Call) else mark) for mark in node.decorator_list),
             owner,
-            conditions=conditions,
-            steps=steps_of_small(node, self.summary.package),
+            conditions,
         )
         if name in self.summary.bodies and conditions:
             # Two definitions under different conditions: what both mention counts.
@@ -254,7 +273,7 @@ class _Summarizer:
                 case ast.Name(id=name) if owner:
                     self.summary.classes[owner].attributes.setdefault(name, []).append(("", found))
                 case ast.Name(id=name):
-                    into.assigned.setdefault(name, []).append(found)
+                    into.content.assigned.setdefault(name, []).append(found)
                 # `self.engine = ...` in a method.
                 case ast.Attribute(value=ast.Name(id="self"), attr=name) if into.owner:
                     attributes = self.summary.classes[into.owner].attributes
@@ -312,7 +331,7 @@ class _Summarizer:
                 # Only `<` and its like go wrong with versions as text: "0.9" > "0.11".
                 if isinstance(one, ast.Compare) and isinstance(one.ops[0], _ORDER) and may_be_of_versions(one):
                     compared = cast("Compare", expression(one))
-                    block.orderings.append(Ordering(compared, ast.unparse(one), one.lineno))
+                    block.orderings.append(Ordering(compared, ast.unparse(one), one.lineno, conditions))
                 waiting += parts(one)
 
 

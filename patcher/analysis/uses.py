@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 
 from patcher.analysis.expressions import Expression
 from patcher.analysis.parameters import Signature
+from patcher.packages.releases.kept import Packed
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +275,8 @@ class FileFacts:
 
     file: str
     module: str
-    uses: tuple[Use, ...] = ()
+    packed: Packed[tuple[Use, ...]] = field(default_factory=lambda: Packed(()))
+    """What it uses."""
     bindings: Mapping[str, tuple[Bound, ...]] = field(default_factory=dict)
     """Names of the module's body: imports, assignments; classes and functions are below."""
     classes: Mapping[str, ClassFacts] = field(default_factory=dict)
@@ -282,3 +284,7 @@ class FileFacts:
     """By qualified name; functions inside functions included, methods left to their class."""
     stars: tuple[str, ...] = ()
     problem: str = ""
+
+    @property
+    def uses(self) -> tuple[Use, ...]:
+        return self.packed.value

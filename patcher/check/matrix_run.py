@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import gc
 import shlex
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from patcher.analysis.findings import Finding
 from patcher.analysis.kept_readings import KeptReadings
 from patcher.analysis.project import Project, ReadingCache
 from patcher.analysis.symbols import Symbols
@@ -31,7 +32,8 @@ from patcher.check.repairs import check_with_records
 from patcher.errors import EnvironmentProbeError, ReleaseError
 from patcher.i18n import phrase
 from patcher.packages.agent.folders import MODULES
-from patcher.processes import begun, ended_with, pool, starting
+from patcher.packages.releases.kept import packed
+from patcher.processes import begun, collect, ended_with, pool, starting
 from patcher.records.model import Record
 from patcher.rewrite import forget
 from patcher.worktree import files
@@ -61,8 +63,9 @@ def judge_pairs(inputs: MatrixInputs, progress: Progress, processes: int = PROCE
     """Judge every pair whose sources are there. Raises EnvironmentProbeError where a process is killed."""
     there = {release: path for release, path in inputs.releases.items() if isinstance(path, Path)}
     cells: dict[tuple[str, str], Cell] = {}
+    known: dict[bytes, Finding] = {}
     for done, column in enumerate(_columns(inputs, there, processes), start=1):
-        cells |= {(cell.verl, cell.release): cell for cell in column}
+        cells |= {(cell.verl, cell.release): _sharing(cell, known) for cell in column}
         fields = {"name": inputs.package, "done": done, "total": len(there)}
         progress(phrase("checking on {name}: {done} of {total} {total:release|releases}", **fields), 0, None)
     progress("", 0, None)
@@ -77,6 +80,15 @@ def judge_pairs(inputs: MatrixInputs, progress: Progress, processes: int = PROCE
             {name: version for name, (version, _) in inputs.beside.items()},
         )
     )
+
+
+def _sharing(cell: Cell, known: dict[bytes, Finding]) -> Cell:
+    """The cell with findings of earlier cells in the place of equal ones: most are in dozens of columns."""
+
+    def shared(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+        return tuple(known.setdefault(blake2b(packed(one), digest_size=16).digest(), one) for one in findings)
+
+    return replace(cell, findings=shared(cell.findings), added=shared(cell.added))
 
 
 def _mentions(file: Path, word: bytes) -> int:
@@ -144,13 +156,15 @@ class _Judge:
         """`number` is that of its own share of the trees, which no other process reads."""
         self.inputs = inputs
         trees = [[path.parent for one in share if isinstance(path := inputs.verl[one], Path)] for share in shares]
-        self._kept = KeptReadings(trees[number])
+        self._kept = KeptReadings(trees[number], apart=True)
         self._others = [KeptReadings(share) for at, share in enumerate(trees) if at != number]
         self._known = ReadingCache(most=None, kept=self._kept)
         packages = [*inputs.releases.values(), *(folder for _, folder in inputs.beside.values())]
         self._against = {path.name: "" for path in packages if isinstance(path, Path)}
         self._last: Symbols | None = None
         self._projects: dict[str, Project] = {}
+        self._collected = 0
+        """How many trees were read when garbage was last collected for one."""
         self._beside = {path.name: Symbols(path) for _, path in inputs.beside.values()}
 
     def column(self, release: str, path: Path, verl: Iterable[str]) -> list[Cell]:
@@ -160,10 +174,13 @@ class _Judge:
         against = {path.name: release, **{folder.name: version for version, folder in beside.values()}}
         self._last = Symbols(path, self._last)
         target = Target(against, {path.name: self._last, **self._beside}, versions)
-        cells = [self._cell(one, tree, release, target) for one in verl if (tree := self._project(one)) is not None]
+        # The newest tree is the largest: what reading it takes for a while comes before the others are in memory.
+        trees = ((one, tree) for one in reversed([*verl]) if (tree := self._project(one)) is not None)
+        cells = [self._cell(one, tree, release, target) for one, tree in trees]
         self._kept.keep()
         # From here on the others have kept what they read of their shares.
         self._kept.also(self._others)
+        self._others = []  # Once all trees were read, nobody needs theirs.
         return cells
 
     def _project(self, verl: str) -> Project | None:
@@ -175,6 +192,12 @@ class _Judge:
 
     def _cell(self, verl: str, project: Project, release: str, target: Target) -> Cell:
         as_is, after = check_with_records(project, target, self.inputs.records, verl)
+        project.forget_texts()
+        forget()
+        # Reading a tree has taken most of what a tree ever takes. Without `_JUDGE` this process has other work too.
+        if _JUDGE and len(self._projects) > self._collected:
+            self._collected = len(self._projects)
+            collect()
         return cell_of(release, as_is, after)
 
 
@@ -188,11 +211,9 @@ def _start(inputs: MatrixInputs, shares: Sequence[Sequence[str]], number: int) -
 
 
 def _column(release: str, path: Path, verl: Sequence[str]) -> list[Cell]:
-    """The cells of one release. Garbage is collected once a release; what stays for the next is left out of that."""
+    """The cells of one release. Garbage is collected once a release."""
     cells = _JUDGE[0].column(release, path, verl)
-    forget()
-    gc.collect()
-    gc.freeze()
+    collect()
     return cells
 
 

@@ -152,7 +152,8 @@ class _Judging:
         if self.before is not None:
             self.before.begin()
         concerned = []
-        for use in project.concerned.get((packages, file), facts.uses):
+        known = project.concerned.get((packages, file))
+        for use in facts.uses if known is None else known:
             # A use that is of no package whatever the release says is not asked about again: a matrix checks the same
             # tree on dozens of releases.
             verdict, anyhow = self.program.without_target(partial(self.verdict, use))

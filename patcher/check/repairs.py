@@ -89,12 +89,14 @@ def _difference(findings: Sequence[Finding], others: Sequence[Finding], texts: T
 
     One that is guarded among the others counts as lacking, unless it was. Of several alike, those stay whose lines do.
     """
-    left = list(others)
+    left: dict[tuple[str, str, str, str], list[Finding]] = {}
+    for other in others:
+        left.setdefault(other.key, []).append(other)
 
     def counterpart(one: Finding, line: int | None) -> Finding | None:
-        for other in left:
+        for other in left.get(one.key, ()):
             # A finding that is only guarded afterwards counts as repaired.
-            alike = other.key == one.key and (other.severity != "guarded" or one.severity == "guarded")
+            alike = other.severity != "guarded" or one.severity == "guarded"
             if alike and (line is None or other.line == line):
                 return other
         return None
@@ -104,12 +106,12 @@ def _difference(findings: Sequence[Finding], others: Sequence[Finding], texts: T
         for one in those:
             before, after = texts.get(one.file, ""), there.get(one.file, "")
             # Of several findings alike, the one on a line that stays as it is stays itself.
-            line = _kept_lines(before, after).get(one.line, 0) if by_line else None
+            line = (_kept_line(before, after, one.line) or 0) if by_line else None
             other = counterpart(one, line)
             if other is None:
                 lacking.append(one)
             else:
-                left.remove(other)
+                left[one.key].remove(other)
         return lacking
 
     return without(without(findings, by_line=True), by_line=False)
@@ -147,8 +149,7 @@ class _Steps:
             return None
         for number in self._editing(finding.file):
             after = self.steps[number][1][finding.file]
-            there = _kept_lines(text, after)
-            moved = {there[line] for line in lines if line in there}
+            moved = {there for line in lines if (there := _kept_line(text, after, line)) is not None}
             # This step changes the line that the finding is on. If a later step changes what it puts there, a check has
             # to tell.
             if len(moved) < len(lines):
@@ -194,10 +195,10 @@ def _matches(before: str, after: str) -> tuple[tuple[int, int, int], ...]:
     return tuple((block.a, block.b, block.size) for block in blocks)
 
 
-@lru_cache(maxsize=256)
-def _kept_lines(before: str, after: str) -> Mapping[int, int]:
-    """The new number of each line that is unchanged. Lines count from 1."""
-    return {old + at + 1: new + at + 1 for old, new, size in _matches(before, after) for at in range(size)}
+def _kept_line(before: str, after: str, line: int) -> int | None:
+    """The new number of a line that is unchanged, None for any other. Lines count from 1."""
+    blocks = _matches(before, after)
+    return next((line - old + new for old, new, size in blocks if old < line <= old + size), None)
 
 
 def _replacing_lines(before: str, after: str, *, finding_line: int) -> set[int]:

@@ -55,9 +55,9 @@ def markers_of_pattern(source: str, pattern: str, word: str) -> frozenset[int]:
 
 def forget() -> None:
     """Let go of the trees of the texts that were read."""
-    source = sys.modules.get("patcher.rewrite.source")
-    if source is not None:
-        source.forget()
+    for name in ("source", "excerpt"):
+        if (module := sys.modules.get(f"{__name__}.{name}")) is not None:
+            module.forget()
 
 
 __all__ = [

@@ -102,6 +102,11 @@ def _parts_with(one: Excerpt, words: frozenset[str]) -> Sequence[Excerpt]:
     return [member for member in one.members if words <= member.words]
 
 
+def forget() -> None:
+    """Let go of the syntax of all texts."""
+    excerpts.cache_clear()
+
+
 def _worth_it(found: Iterable[Excerpt], source: str) -> bool:
     return sum(len(one.text) for one in found) * 2 <= len(source)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import pickle
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 from patcher.analysis import kept_readings, project, reading
 from patcher.analysis.kept_readings import KeptReadings
 from patcher.analysis.project import Project, ReadingCache
+from patcher.packages.releases import kept as releases_kept
 
 REPOSITORY = Path(__file__).parents[2]
 FILES = {
@@ -51,9 +53,9 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
     return told
 
 
-def told_of(root: Path, top: str = "verl") -> str:
+def told_of(root: Path, top: str = "verl", *, apart: bool = False) -> str:
     """All that the files say, as one text."""
-    asked = Project(root, known=ReadingCache(kept=KeptReadings([root])), top=top, words=("vllm",))
+    asked = Project(root, known=ReadingCache(kept=KeptReadings([root], apart=apart)), top=top, words=("vllm",))
     files = sorted(path.relative_to(root).as_posix() for path in (root / top).rglob("*.py"))
     found = [(asked.facts(file), asked.summary(file)) for file in files]
     asked.keep()
@@ -117,6 +119,15 @@ def test_a_file_that_others_may_write_to_is_not_believed(tree: Path, parsed: Cal
     assert len(parsed()) == len(FILES)
 
 
+def test_what_is_left_as_bytes_says_the_same(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tree / "verl/b.py").write_text(FILES["verl/a.py"])
+    first = told_of(tree)
+    monkeypatch.setattr(releases_kept, "_MOST_HELD", 1)
+    assert told_of(tree, apart=True) == first  # From the disk, as it was packed before.
+    shutil.rmtree(tree.parent / "cache")
+    assert [told_of(tree, apart=True), told_of(tree, apart=True), told_of(tree)] == [first, first, first]
+
+
 def test_there_is_an_end_to_what_is_kept(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept_readings, "_MOST_BYTES", 20_000)
     monkeypatch.setattr(kept_readings, "_TREES", 2)
@@ -132,7 +143,7 @@ def test_there_is_an_end_to_what_is_kept(tree: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_all_code_that_reads_a_text_counts_as_a_version_of_it() -> None:
-    """What a reading depends on is this room and the parser: `KeptReadings` asks for no more."""
+    """What a reading depends on is this room, the parser and how it is packed: `KeptReadings` asks for no more."""
     room = Path(reading.__file__).parent
     modules = [
         *room.glob("*.py"),
@@ -144,4 +155,5 @@ def test_all_code_that_reads_a_text_counts_as_a_version_of_it() -> None:
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("patcher.")
     }
-    assert {name for name in imported if not name.startswith("patcher.analysis.")} == {"patcher.worktree.python"}
+    others = {name for name in imported if not name.startswith("patcher.analysis.")}
+    assert others == {"patcher.packages.releases.kept", "patcher.worktree.python"}

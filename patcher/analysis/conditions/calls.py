@@ -205,7 +205,7 @@ def interpret(
     evaluator: NameResolver, summary: FileSummary, body: Body, arguments: Sequence[Term], words: dict[str, Term]
 ) -> Term:
     """What the function returns; unknown where it cannot be followed. Raises `Raised`."""
-    if body.steps is None:
+    if body.content.steps is None:
         return UNKNOWN
     names = [name for name in body.parameters if not (body.owner and name in ("self", "cls"))]
     if len(arguments) > len(names) or any(word not in names for word in words):
@@ -214,14 +214,14 @@ def interpret(
     run = _Interpretation(evaluator, summary, body.qualname, local)
     for name in names:
         if name not in local:
-            default = body.defaults.get(name)
+            default = body.content.defaults.get(name)
             local[name] = UNKNOWN if default is None else _value(run, default)
     key = (summary.file, body.qualname, "()")
     if key in evaluator.active:
         return UNKNOWN
     evaluator.active.add(key)
     try:
-        returned = _block(run, body.steps)
+        returned = _block(run, body.content.steps)
     except _NotFollowed:
         return UNKNOWN
     finally:

@@ -103,7 +103,7 @@ class Evaluator(NameResolver):
         for body in summary.bodies.values():
             if not (body.first <= condition.first and condition.last <= body.last):
                 continue
-            for block in body.blocks:
+            for block in body.content.blocks:
                 for one in block.imports:
                     if not condition.first <= one.line <= condition.last:
                         continue

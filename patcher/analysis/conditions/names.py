@@ -60,7 +60,7 @@ class Summaries:
         waiting, seen = deque([summary]), {summary.file}
         while waiting:
             here = waiting.popleft()
-            if name in here.bodies[""].assigned or name in here.bodies or name in here.classes:
+            if name in here.bodies[""].content.assigned or name in here.bodies or name in here.classes:
                 yield here
                 continue
             for star in here.stars:
@@ -176,8 +176,8 @@ class NameResolver(ABC):
             if body is not None:
                 inner = EvalContext(context.summary, function)
                 # Names inside a function, from the innermost outwards, as Python looks them up.
-                if name in body.assigned:
-                    return self._bound((context.summary.file, function, name), body.assigned[name], inner)
+                if name in body.content.assigned:
+                    return self._bound((context.summary.file, function, name), body.content.assigned[name], inner)
                 if name in body.parameters:
                     return self._parameter(body, name)
             function = function.rpartition(".")[0]
@@ -186,9 +186,9 @@ class NameResolver(ABC):
     def member(self, summary: FileSummary, name: str) -> Term:
         """What a name stands for at a module's top level."""
         for here in self.summaries.modules_binding(name, summary):
-            if name not in here.bodies[""].assigned:
+            if name not in here.bodies[""].content.assigned:
                 return Reference(f"{here.module}.{name}")
-            found = self._bound((here.file, "", name), here.bodies[""].assigned[name], EvalContext(here))
+            found = self._bound((here.file, "", name), here.bodies[""].content.assigned[name], EvalContext(here))
             # A name from a star import whose value is not known may still be known from another one.
             if here is summary or not isinstance(found, Unknown):
                 return found
@@ -199,11 +199,11 @@ class NameResolver(ABC):
             return UNKNOWN
         if (fixed := self.fixed(name)) is not None:
             return fixed
-        default = body.defaults.get(name)
+        default = body.content.defaults.get(name)
         # `def run(self, offload=False)`: the plain job takes the default of a switch.
         if isinstance(default, Constant) and isinstance(default.value, bool):
             return Known(default.value)
-        return self.job.setting(name, body.annotations.get(name))
+        return self.job.setting(name, body.content.annotations.get(name))
 
     def _bound(self, key: tuple[str, str, str], alternatives: list[Binding], context: EvalContext) -> Term:
         """The value of a name that is assigned in these ways, a later one in the place of an earlier."""

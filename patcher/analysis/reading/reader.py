@@ -15,6 +15,7 @@ from patcher.analysis.reading.settings import engine_flag_uses, environment_uses
 from patcher.analysis.reading.statements import BRANCHES, IMPORTS, STATEMENTS
 from patcher.analysis.syntax import bound_names, module_name
 from patcher.analysis.uses import FileFacts, Named, Union
+from patcher.packages.releases.kept import Packed
 from patcher.worktree.python import UnreadableError, parse
 
 _EVALUATORS = {**EXPRESSIONS, **CALLS, **LAMBDAS}
@@ -50,7 +51,7 @@ def read_syntax(tree: ast.Module, content: bytes, file: str, *, uses: bool = Tru
     return FileFacts(
         file,
         walk.module,
-        tuple(walk.uses),
+        Packed(tuple(walk.uses)),
         {name: tuple(bounds) for name, bounds in walk.bindings.items()},
         {key: class_draft.facts() for key, class_draft in walk.classes.items()},
         walk.functions,

@@ -98,7 +98,7 @@ class Guards:
             return False
         ruled_out = False
         for body in summary.bodies.values():
-            for block in body.blocks:
+            for block in body.content.blocks:
                 if name in block.called or name in block.named:
                     self.target.asked = False
                     context = EvalContext(summary, body.qualname)

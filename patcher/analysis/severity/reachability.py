@@ -94,7 +94,7 @@ class Reachability:
         for node, number in self._deferred:
             if (found := other._body(node)) is not None:
                 summary, body = found
-                block = body.blocks[number]
+                block = body.content.blocks[number]
                 conditions = (*body.conditions, *block.conditions)
                 if evaluator.runs(conditions, EvalContext(summary, body.qualname)) is not False:
                     other._take(summary, body, block)
@@ -125,7 +125,7 @@ class Reachability:
                 continue
             summary, body = found
             context = EvalContext(summary, body.qualname)
-            for number, block in enumerate(body.blocks):
+            for number, block in enumerate(body.content.blocks):
                 self._dependent = False
                 runs = self._runs((*body.conditions, *block.conditions), context)
                 # What does not run on any target is passed over. What depends on the target is put off and decided for
@@ -283,7 +283,7 @@ class Reachability:
         elif first in summary.bodies:
             if first:
                 self._reach(summary.file, first)
-        elif first in summary.bodies[""].assigned:
+        elif first in summary.bodies[""].content.assigned:
             for where, there in self._definitions(first, summary, summary.bodies[""]):
                 if (where.file, there) != (summary.file, first):
                     self._mention_definition(
@@ -302,8 +302,8 @@ class Reachability:
                 return
             here = summary.bodies.get(function)
             if here is not None:
-                if name in here.assigned:
-                    yield from self._imported(here.assigned[name], EvalContext(summary, function), set())
+                if name in here.content.assigned:
+                    yield from self._imported(here.content.assigned[name], EvalContext(summary, function), set())
                     return
                 if name in here.parameters:
                     return
@@ -337,7 +337,7 @@ class Reachability:
             if name in here.bodies or name in here.classes:
                 yield here, name
             else:
-                yield from self._imported(here.bodies[""].assigned[name], EvalContext(here), seen)
+                yield from self._imported(here.bodies[""].content.assigned[name], EvalContext(here), seen)
 
     def _imported(
         self, alternatives: list[Binding], context: EvalContext, seen: set[Node]
@@ -361,7 +361,7 @@ class Reachability:
         """The package outside the tree that a name was imported from; None if it was not."""
         root = written.partition(".")[0]
         for home in (body, summary.bodies[""]):
-            for alternative in home.assigned.get(root, ()) if home is not None else ():
+            for alternative in home.content.assigned.get(root, ()) if home is not None else ():
                 if isinstance(alternative.value, Imported) and self.summaries.split(alternative.value.module) is None:
                     return alternative.value.module.partition(".")[0]
         return None

@@ -13,8 +13,14 @@ from collections.abc import Iterable, Iterator
 from patcher.analysis.conditions.names import EvalContext
 from patcher.analysis.findings import Finding
 from patcher.analysis.meaning import Program
+from patcher.analysis.project import Project
 from patcher.analysis.severity.guards import guards_of
 from patcher.i18n import phrase
+
+
+def _raises(project: Project, file: str) -> bool:
+    """Whether its text has the word: where it has not, the file need not be parsed for it."""
+    return project.answers.once(("raises", file), lambda: b"raise" in (project.content(file) or b""))
 
 
 def refusals(program: Program, files: Iterable[str]) -> Iterator[Finding]:
@@ -27,9 +33,7 @@ def refusals(program: Program, files: Iterable[str]) -> Iterator[Finding]:
     # The target's versions decide: with several packages, the one that the test names is not looked for.
     package = "vllm" if "vllm" in against else next(iter(against), "")
     for file in files:
-        if b"raise" not in (program.project.content(file) or b""):
-            continue
-        summary = guards.summaries.file(file)
+        summary = guards.summaries.file(file) if _raises(program.project, file) else None
         for one in summary.raises if summary is not None else ():
             assert summary is not None
             evaluator = guards.target

@@ -22,8 +22,9 @@ from patcher.analysis.conditions.terms import (
 from patcher.analysis.expressions import Expression
 from patcher.analysis.findings import Finding
 from patcher.analysis.meaning import Program
+from patcher.analysis.project import Project
 from patcher.analysis.severity.guards import guards_of
-from patcher.analysis.summary import Block, Body, FileSummary, Ordering
+from patcher.analysis.summary import Body, FileSummary, Ordering
 from patcher.i18n import phrase
 
 _ORDER = re.compile(rb"[<>]")
@@ -34,17 +35,22 @@ def text_comparisons(program: Program, files: Iterable[str]) -> Iterator[Finding
     guards = guards_of(program)
     anywhere = _VersionTexts(guards.summaries, _Anywhere())
     for file in files:
-        content = program.project.content(file) or b""
-        # A comparison of versions has both in its text; parsing every file for it would take seconds.
-        if (b"ersion" not in content and b"VERSION" not in content) or not _ORDER.search(content):
-            continue
-        summary = guards.summaries.file(file)
+        summary = guards.summaries.file(file) if _may_compare(program.project, file) else None
         for body in summary.bodies.values() if summary is not None else ():
-            for block in body.blocks:
-                for ordering in block.orderings:
-                    found = _finding(ordering, block, summary, body, anywhere, program) if summary is not None else None
-                    if found is not None:
-                        yield found
+            for ordering in body.orderings:
+                found = _finding(ordering, summary, body, anywhere, program) if summary is not None else None
+                if found is not None:
+                    yield found
+
+
+def _may_compare(project: Project, file: str) -> bool:
+    """Whether its text has both a version and an order: parsing every file for that would take seconds."""
+
+    def found() -> bool:
+        content = project.content(file) or b""
+        return (b"ersion" in content or b"VERSION" in content) and _ORDER.search(content) is not None
+
+    return project.answers.once(("may compare versions", file), found)
 
 
 class _VersionTexts(Evaluator):
@@ -74,16 +80,17 @@ class _Anywhere(TargetQueries):
 
 
 def _finding(
-    ordering: Ordering, block: Block, summary: FileSummary, body: Body, anywhere: Evaluator, program: Program
+    ordering: Ordering, summary: FileSummary, body: Body, anywhere: Evaluator, program: Program
 ) -> Finding | None:
     test = ordering.test
     if len(test.operators) != 1:
         return None
     local: dict[str, Term] = {}
     # `def at_least(version, minimum="0.11.0")`: the default tells that the parameter is a version.
+    defaults = body.content.defaults
     for name in body.parameters:
-        if name in body.defaults:
-            local[name] = anywhere.term(body.defaults[name], EvalContext(summary))
+        if name in defaults:
+            local[name] = anywhere.term(defaults[name], EvalContext(summary))
     context = EvalContext(summary, body.qualname, local)
     left, right = _side(test.left, context, anywhere), _side(test.rights[0], context, anywhere)
     texts = [side for side in (left, right) if is_version_text(side)]
@@ -99,7 +106,7 @@ def _finding(
     wrong = is_misordered(one, test.operators[0], other)
     reached = guards.runs_plainly((summary.file, body.qualname))
     # `if config.mtp.enable: if sglang.__version__ < "0.5.6":`
-    reached = reached and guards.plain.runs((*body.conditions, *block.conditions), here) is not False
+    reached = reached and guards.plain.runs((*body.conditions, *ordering.conditions), here) is not False
     if wrong:
         result = str(COMPARISONS[test.operators[0]](one, other))
         detail = phrase("{test} compares versions as text: here it is {result}", test=ordering.text, result=result)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -25,12 +26,15 @@ _ASSIGNS = re.compile(rb"\s*(=[^=]|:[^=]|,[^()]*=[^=])")
 """What follows a name that is set."""
 
 
+_PLACE = 32
+"""Bits of a place in a module."""
+
+
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A word in the text of a module: `at` is where it stands there, `start` where its line begins."""
+    """A word in the text of a module: `at` is where it stands there."""
 
     module: str
-    start: int
     at: int
 
 
@@ -38,8 +42,10 @@ class Mention:
 class _Found:
     """What was found in the modules of one release."""
 
+    modules: list[str] = field(default_factory=list)
     digests: dict[str, int] = field(default_factory=dict)
-    mentions: dict[str, tuple[Mention, ...]] = field(default_factory=dict)
+    mentions: dict[str, array[int]] = field(default_factory=dict)
+    """Of each word, the number of the module and where it stands there, in one integer: there are 100,000."""
     definitions: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
     """Of each module, the names that its body defines, and how."""
     setters: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -57,7 +63,7 @@ class TextIndex:
         self._found: _Found = _Found()
         self._whole: bytes | None = None
         self._starts: list[int] = []
-        self._modules: list[str] = []
+        self._modules = self._found.modules
         self._defined: dict[str, list[tuple[str, str]]] | None = None
 
     @property
@@ -82,14 +88,20 @@ class TextIndex:
         if found is None:
             known = self._earlier.mentions.get(word)
             if known is None:
-                found = tuple(self._find(word.encode(), 0, len(self.whole)))
+                found = array("Q", self._find(word.encode(), 0, len(self.whole)))
             else:
-                same = [mention for mention in known if mention.module in self._same]
+                same = [one + moved for one in known if (moved := self._moved.get(one >> _PLACE)) is not None]
                 new = [one for span in self._changed.values() for one in self._find(word.encode(), *span)]
-                spans = self._spans
-                found = tuple(sorted(same + new, key=lambda one: (spans[one.module], one.at)) if new else same)
+                found = array("Q", sorted(same + new))
             self._found.mentions[word] = found
-        return found
+        return tuple(Mention(self._modules[one >> _PLACE], one & (1 << _PLACE) - 1) for one in found)
+
+    @cached_property
+    def _moved(self) -> dict[int, int]:
+        """By the number in the earlier release what to add to a mention there, of the modules that are the same."""
+        now = {module: number for number, module in enumerate(self.modules)}
+        same = ((number, module) for number, module in enumerate(self._earlier.modules) if module in self._same)
+        return {number: (now[module] - number) << _PLACE for number, module in same}
 
     def some_mention(self, word: str, test: Test) -> bool:
         """Whether a mention of the word passes a test, which may look at the text of that module alone."""
@@ -175,7 +187,8 @@ class TextIndex:
     def before(self, mention: Mention) -> bytes:
         """The text of its line in front of the word."""
         begin = self._spans[mention.module][0]
-        return self.whole[begin + mention.start : begin + mention.at]
+        start = self.whole.rfind(b"\n", 0, begin + mention.at) + 1
+        return self.whole[start : begin + mention.at]
 
     def after(self, mention: Mention, word: str, length: int = 80) -> bytes:
         """What follows the word, at most `length` bytes."""
@@ -196,7 +209,7 @@ class TextIndex:
             yield self._modules[number - 1], self.whole[self._starts[number - 1] : end]
             at = self.whole.find(part, end)
 
-    def _find(self, word: bytes, start: int, stop: int) -> Iterator[Mention]:
+    def _find(self, word: bytes, start: int, stop: int) -> Iterator[int]:
         whole = self.whole
         at = whole.find(word, start, stop)
         while at >= 0:
@@ -205,8 +218,7 @@ class TextIndex:
             # is faster than a regular expression with `\b`.
             if whole[at - 1] not in _WORD and (end >= len(whole) or whole[end] not in _WORD):
                 number = bisect_right(self._starts, at) - 1
-                begin = self._starts[number]
-                yield Mention(self._modules[number], whole.rfind(b"\n", 0, at) + 1 - begin, at - begin)
+                yield number << _PLACE | at - self._starts[number]
             at = whole.find(word, end, stop)
 
     def _read(self) -> Iterator[bytes]:

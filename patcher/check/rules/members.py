@@ -111,7 +111,7 @@ def _is_filled_by_tree(file: str, value: Value, program: Program) -> bool:
     """
     project = program.project
     facts, summary = project.facts(file), summaries_of(project).file(file)
-    replaced = _REPLACED.findall(project.content(file) or b"") if facts is not None and summary is not None else ()
+    replaced = project.answers.once(("replaced", file), lambda: _REPLACED.findall(project.content(file) or b""))
     if not replaced or facts is None or summary is None:
         return False
     names = {b".%b" % name.encode() for name in _members(value)}

@@ -11,6 +11,8 @@ import io
 import os
 import pickle
 import stat
+import zlib
+from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
@@ -18,11 +20,14 @@ from functools import cache
 from importlib import import_module
 from operator import attrgetter
 from pathlib import Path, PosixPath
-from typing import Any
+from typing import Any, Generic, TypeVar, cast
+from weakref import WeakValueDictionary
 
 from patcher.errors import UsageError
 from patcher.packages.releases.cache import cache_root
 from patcher.worktree import files
+
+T = TypeVar("T")
 
 _MOST_BYTES = 64 << 20
 """The largest pickle that is read back: a guess far above all that were seen."""
@@ -68,22 +73,77 @@ class Kept:
                 path.unlink()
 
 
-def packed(values: object) -> bytes:
-    """Values of this tool's own classes as bytes. Raises pickle.PicklingError for what cannot be that."""
+class Packed(Generic[T]):
+    """A value of this tool's own classes, which can be no more than its bytes while nobody asks for it.
+
+    A matrix holds 16,000 functions of ten trees that way. Most are alike in several trees: of equal bytes there is one.
+    """
+
+    __slots__ = ("__weakref__", "_bytes", "_value")
+
+    def __init__(self, value: T) -> None:
+        self._value: T | None = value
+        self._bytes = b""
+
+    @property
+    def value(self) -> T:
+        """Another object with the same fields may come of it a while later."""
+        if self._value is None:
+            self._value = unpacked(zlib.decompress(self._bytes))
+            self._hold()
+        return cast("T", self._value)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.value!r})"
+
+    def _hold(self) -> None:
+        """Keep the value as it is until so many others were asked for."""
+        _HELD.append(self)
+        if len(_HELD) > _MOST_HELD:
+            _HELD.popleft()._value = None
+
+    def taken_apart(self) -> tuple[Callable[[bytes], Packed[Any]], tuple[bytes]]:
+        """For the pickler. From here on the bytes are enough."""
+        if not self._bytes:
+            self._bytes = zlib.compress(packed(self._value), 1)
+            self._bytes = _BY_BYTES.setdefault(self._bytes, self)._bytes
+            self._hold()
+        return shared, (self._bytes,)
+
+
+_HELD: deque[Packed[Any]] = deque()
+_MOST_HELD = 1000
+"""Values that are not left as bytes: what one tree asks for of its functions, some 8 MB."""
+_BY_BYTES: WeakValueDictionary[bytes, Packed[Any]] = WeakValueDictionary()
+
+
+def shared(content: bytes) -> Packed[Any]:
+    """The one value with these bytes."""
+    found = _BY_BYTES.get(content)
+    if found is None:
+        found = _BY_BYTES[content] = Packed(None)
+        found._bytes = content
+    return found
+
+
+def packed(values: object, *, apart: bool = False) -> bytes:
+    """Values of this tool's own classes as bytes. Raises pickle.PicklingError for what cannot be that.
+
+    `apart`: what is `Packed` is packed by itself, now and when it is read back. That takes a while longer."""
     content = io.BytesIO()
     pickler = pickle.Pickler(content, protocol=5)
-    pickler.dispatch_table = _TAKEN_APART
+    pickler.dispatch_table = _APART if apart else _WHOLE
     pickler.dump(values)
     return content.getvalue()
 
 
-class _TakenApart(dict[type, Callable[[Any], tuple[type, tuple[Any, ...]]]]):
+class _TakenApart(dict[type, Callable[[Any], tuple[Callable[..., Any], tuple[Any, ...]]]]):
     """By class: gives for an object the class and what to call it with to have the same object again.
 
     For named tuples and dataclasses that takes half the time of pickle's own way, and so does reading them back.
     """
 
-    def __missing__(self, kind: type) -> Callable[[Any], tuple[type, tuple[Any, ...]]]:
+    def __missing__(self, kind: type) -> Callable[[Any], tuple[Callable[..., Any], tuple[Any, ...]]]:
         if issubclass(kind, tuple) and hasattr(kind, "_fields"):
             self[kind] = lambda of: (kind, tuple(of))
         elif is_dataclass(kind) and all(field.init and not field.kw_only for field in fields(kind)):
@@ -96,7 +156,8 @@ class _TakenApart(dict[type, Callable[[Any], tuple[type, tuple[Any, ...]]]]):
         return self[kind]
 
 
-_TAKEN_APART = _TakenApart()
+_WHOLE = _TakenApart({Packed: lambda of: (Packed, (of.value,))})
+_APART = _TakenApart({Packed: Packed.taken_apart})
 
 
 def unpacked(content: bytes) -> Any:
@@ -118,6 +179,8 @@ _PLAIN: dict[tuple[str, str], Any] = {
     ("pathlib", "PosixPath"): PosixPath,
     ("builtins", "Ellipsis"): ...,
     ("builtins", "complex"): complex,
+    (__name__, "Packed"): Packed,
+    (__name__, "shared"): shared,
 }
 
 
