@@ -18,7 +18,7 @@ from tests.remote.cutting import Fault, Line
 RENDERED = ("git_ignore.py", "run_standard.sh", "run_debug.sh", "run_fast_load.sh")
 STEPS: tuple[StepName, ...] = ("preflight", "probe", "plan", "transfer", "render", "verify")
 WORDS = tuple(word for step in STEPS[3:] for word in ("--only", step))
-POINTS = 20 if ALL_CASES else 10
+POINTS = 20 if ALL_CASES else 7
 """In each step at which the connection is cut. With UKY_PATCH_ALL_CASES=1 twenty: twelve minutes."""
 Shape = Mapping[str, tuple[str, int, str]]
 
