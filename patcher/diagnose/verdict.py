@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from patcher.diagnose.bar_pace import advances
+from patcher.diagnose.collective_timeouts import TIMED_OUT, with_ranks
 from patcher.diagnose.conflicts import conflict_in
 from patcher.diagnose.cut_tracebacks import announced, told_failure
 from patcher.diagnose.diagnosis import Diagnosis, Explanation, Finding, Offer, Role, Verdict
@@ -40,7 +41,6 @@ from patcher.diagnose.own_module import (
     unpickled_module,
     without_installs,
 )
-from patcher.diagnose.ranks_apart import TIMED_OUT, with_ranks
 from patcher.diagnose.root_cause import Candidate, candidate_of_exception, candidates, is_at_end, may_have_ended_run
 from patcher.diagnose.said_before import ran_short
 from patcher.i18n import phrase
