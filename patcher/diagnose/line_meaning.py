@@ -1,18 +1,16 @@
-"""What one line means by itself: an exception, the end of a process or of the run, an error, or nothing.
+"""What one line means by itself: an exception and how it relates to the root cause, a traceback that was handled, the
+beginning of something else, or nothing.
 
-For the first two there are words that such lines hold (`EXCEPTION_WORDS`, `ENDING_WORDS`), and a function for a line
-that holds one of them. For the error of a line near the end of a log, see `complaints`.
+What it says of an end is read in `endings`, an error that is no exception in `complaints`.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
-from patcher.diagnose.evidence import LogLine, Nature
+from patcher.diagnose.evidence import Nature
 from patcher.diagnose.exception_message import MESSAGE_WORDS, UNREADABLE_CODE
 from patcher.diagnose.message_words import points_elsewhere
 from patcher.logs.labels import strip_labels
@@ -217,106 +215,6 @@ EXCEPTION_WORDS = (
 """Each line with an exception holds one of these, in lower case."""
 
 
-How = Literal["done", "closed", "killed", "failed"]
-"""`done`: the run has ended; `closed`: a part of it has ended well; `killed`: a signal ended a process; `failed`: the
-exit status of a process was not 0."""
-
-
-# A word that the line holds in lower case, the pattern, and what the end is.
-_ENDINGS: tuple[tuple[str, str, How], ...] = (
-    ("final validation metrics", r"^[('\"]*Final validation metrics", "done"),
-    ("train_runtime", r"^\{'train_runtime': ", "done"),
-    *(
-        (f"training {words}", rf"(?:^\W*|\] )(?:the )?training {words}\b(?! to| for| of| or)", "done")
-        for words in (
-            "complete",
-            "completed",
-            "finished",
-            "done",
-            "is complete",
-            "is done",
-            "has finished",
-            "has completed",
-        )
-    ),
-    # Scripts after those of DETR and MAE: `Training time 1:02:03`.
-    ("training time", r"^Training time:? (?:\d+ days?, )?\d+:\d\d:\d\d\W*$", "done"),
-    ("succeeded", r"^Job '\S+' succeeded\W*$", "done"),
-    ("finished training", r"^\W*finished training\b", "done"),
-    ("successfully installed", r"^Successfully installed \S", "closed"),
-    # The table of lm-eval's results, and the last lines of nccl-tests.
-    ("|version|", r"^\|\s*(?:Tasks?|Groups?)\s*\|\s*Version\s*\|", "closed"),
-    ("avg bus bandwidth", r"^#\s*Avg bus bandwidth\s*:", "closed"),
-    ("out of bounds values", r"^#\s*Out of bounds values\s*:\s*[1-9]\d*\s+FAILED", "failed"),
-    # The table of vLLM's and SGLang's serving benchmark.
-    ("serving benchmark result", r"^=+ Serving Benchmark Result =+", "closed"),
-    ("pipeline complete", r"^\W*pipeline complete!?\W*$", "done"),
-    ("application shutdown complete", r"Application shutdown complete", "closed"),
-    ("exit", r"\bexit(?:ed)?(?: with)?(?: status| code|code)?\s*[:=]?\s*0\b(?!\.)", "closed"),
-    (
-        "killed",
-        r"^(?:\S+: line \d+: +\d+ |\[\d+\][+-]? +(?:\d+ )?)?Killed(?:$| +\S)(?!.* by user)"
-        r"|\bwas killed by (?:signal|the OOM|SIGKILL)"
-        r"|^(?:Memory cgroup )?out of memory: Killed process|\(OOM\) killed|^oom-kill",
-        "killed",
-    ),
-    ("core dumped", r"\(core dumped\)", "killed"),
-    ("segmentation fault", r"^(?:\S+: line \d+: +\d+ )?Segmentation fault|Fatal Python error: Segmentation", "killed"),
-    ("segfault encountered", r"^!+ *Segfault encountered", "killed"),
-    ("bus error", r"^(?:\S+: line \d+: +\d+ )?Bus error|Fatal Python error: Bus", "killed"),
-    ("aborted", r"^(?:\S+: line \d+: +\d+ )?Aborted(?: |$)|Fatal Python error: Aborted", "killed"),
-    ("illegal instruction", r"^(?:\S+: line \d+: +\d+ )?Illegal instruction", "killed"),
-    ("floating point exception", r"^(?:\S+: line \d+: +\d+ )?Floating point exception", "killed"),
-    ("fatal python error", r"^Fatal Python error: ", "killed"),
-    ("terminate called", r"^terminate called (?:after throwing|without an active)", "killed"),
-    ("terminating with uncaught", r"^(?:[\w+.]+: )?terminating with uncaught (?:foreign )?exception\b", "killed"),
-    ("terminating due to uncaught", r"^(?:[\w+.]+: )?terminating due to uncaught exception\b", "killed"),
-    ("received at time", r"^\*\*\* SIG[A-Z]+ received at time=", "killed"),
-    ("stacktrace information", r"^\W*StackTrace Information \*\*\*", "killed"),
-    ("check failure stack trace", r"^\*\*\* Check failure stack trace: \*\*\*", "killed"),
-    ("panicked at", r"^thread '.*' (?:\(\d+\) )?panicked at ", "killed"),
-    (
-        ") received by pid",
-        r"\bSignal \d+ \(SIG\w+\) received by PID|^\*\*\* SIG[A-Z]+ \(@0x\w+\) received by PID",
-        "killed",
-    ),
-    ("killing subprocess", r"^Killing subprocess \d+$", "failed"),
-    ("died with <signals.sig", r"\bdied with <Signals\.SIG", "killed"),
-    # Open MPI: `[node7:00081] Signal: Aborted (6)`
-    ("signal: ", r"^Signal: [A-Z][\w ]{2,40} \(\d+\)$", "killed"),
-    ("signal", r"\b(?:terminated|killed|exited|died|crashed) (?:by|with|due to|from) signal:? ?\S", "killed"),
-    (
-        "exit",
-        r"\bexit(?:ed|s)?(?:[ _]?(?:with|return|code|status|exit|non-zero|a))*\s*[:=]?\s*-?[1-9]\d{0,2}\b(?![.\w])"
-        r"|^srun: error: .*: Exited with exit code",
-        "failed",
-    ),
-    ("srun: error", r"^srun: error: .*: (?:Out Of Memory|Killed|Terminated)", "killed"),
-)
-ENDING_WORDS = tuple(dict.fromkeys(word for word, _, _ in _ENDINGS))
-_ENDING_PATTERNS = [(word, re.compile(pattern, re.IGNORECASE), how) for word, pattern, how in _ENDINGS]
-# Lines that only mention an exit: `will exit with code 1 if …`, `os._exit(1)` in a line of code, `--exit-code 2`.
-_HARMLESS = re.compile(
-    r"(?:if|when|should|would|will|to|on|may) (?:\w+ )?exit|exit code (?:of|is)|--[\w-]*exit|sys\.exit|os\._exit",
-    re.IGNORECASE,
-)
-
-
-UNCAUGHT = ("terminating with uncaught", "terminating due to uncaught")
-"""Words of the line with which libc++ tells the exception that nothing caught, and its message."""
-STACK_WORDS = ("stacktrace information", "check failure stack trace")
-"""Words of the line above a stack of C++. What the process aborted for is said on the line before it."""
-
-
-def ending_of(text: str, level: str, word: str) -> How | None:
-    """Which end a line reports, given the word that it holds; None for no end. The line comes without labels."""
-    for own, pattern, how in _ENDING_PATTERNS:
-        if own == word and pattern.search(text):
-            spoken_of = word in ("exit", "signal") and how != "closed" and (level == "DEBUG" or _HARMLESS.search(text))
-            return None if spoken_of else how
-    return None
-
-
 # The state of a progress bar: `Loading:  40%|####      | 4/10 [00:03<00:05,  1.2it/s]`.
 _BAR = re.compile(r"\d+%\||\d+(?:it|\w*/s)? ?\[\d\d:\d\d")
 # Lines at the end of many logs that say nothing of the cause: `UserWarning: …` with the line of code below it, the
@@ -334,33 +232,6 @@ _SAYS_NOTHING = re.compile(
 )
 _HANDED_UP = re.compile(r"\bNCCL INFO \S+:\d+ -> [1-9]")
 """NCCL passes an error up from call to call; the warning before these lines says which error it is."""
-_TOLD_BY_NCCL = re.compile(r"\bNCCL (?:INFO|TRACE) ")
-"""What NCCL only tells: `NCCL INFO NET/Plugin: Plugin load returned 2 : … No such file or directory`."""
-# An error without an exception: `srun: error: node7: task 3: Killed`, `train.sh: line 4: nosuch: command not found`.
-_COMPLAINT = re.compile(
-    r"(?:\S+(?: [a-z][\w-]*){0,2}: )?(?:fatal )?error: |srun: error"
-    r"|ERROR: |E: |.*\b(?:command not found|No such file or directory)$"
-    # `CUDA Error: invalid argument`, `[saver.cpp] CUresult error: 2 (out of memory)`, `nvcc fatal : …`, `make: *** …`
-    r"|(?:\[[\w.]+\] )?(?:API|CUDA|CUresult|cuDNN|HIP|NVML|Parser|UCX|nvlink|linker|syntax) error ?:? \S"
-    r"|nvcc fatal *: |[a-z]+: \*\*\* "
-    # A server's answer: `{"text":"","meta_info":{"finish_reason":{"type":"abort","message":"KettleError(3): no water`.
-    r'|\{.{0,200}"type": ?"abort", ?"message": ?"[^"]*(?:\w(?:Error|Exception)\b|\bfail)',
-    re.IGNORECASE,
-)
-# Errors that native programs print in forms of their own: of Ascend `[Error]: …`, `EE1002: …`, `ERR02200 …` and
-# `runtime result = 507046`, of nccl-tests `node7: Test CUDA failure common.cu:941 'invalid device ordinal'`, of Open
-# MPI's daemons, and of Microsoft's compiler `launcher.c(12): error C2059: syntax error: '}'`.
-_NATIVE = re.compile(
-    r"\[Error\]: \S|E[A-Z]\d{4}: \S|(?:.* )?ERR\d{5} \S|.*\bruntime result = [1-9]\d*"
-    r"|(?:\S+: )?Test (?:CUDA|NCCL) failure \S"
-    r"|(?:ORTE|PRTE|PRRTE) has lost communication with a remote daemon"
-    r"|\S[^()]{0,200}\(\d+\) ?: (?:fatal )?error [A-Z]{1,3}\d{4}: \S"
-)
-_LEVELS = ("ERROR", "CRITICAL", "FATAL")
-_VALUE = re.compile(r"[\"'(]*[\w.]+ ?= ?\S+$")
-"""A value that a program prints at a level of errors: `"device='cuda:2'"`."""
-_WITHIN = re.compile(r".{1,70}?(?:[\s\[(|])(?:(?:ERROR|CRITICAL|FATAL)(?:[\]|:]| [A-Z])|E\] )")
-"""A level behind text that is no label: `(worker_7) : wandb: ERROR …`, `[TensorRT-LLM][ERROR] …`, `[E] …`."""
 
 
 def is_bar(text: str) -> bool:
@@ -376,64 +247,6 @@ def is_noise(text: str) -> bool:
 def is_passed_on(text: str) -> bool:
     """Whether NCCL only passes on an error that an earlier line reported."""
     return _HANDED_UP.search(text) is not None
-
-
-def is_native_error(text: str) -> bool:
-    """Whether a line is an error as Ascend's libraries and nccl-tests print it. Such errors end a run, also where
-    explanations follow them."""
-    return _NATIVE.match(text) is not None or _NATIVE.match(strip_labels(text).text) is not None
-
-
-_CODED = re.compile(r"E[A-Z]\d{4}: (?!.*Inner Error)\S")
-_REASON = re.compile(r"(?P<what>\S[^\[]*?),? *\breason=\[(?P<why>[^\]]+)\]")
-
-
-def native_cause(places: Sequence[LogLine]) -> LogLine | None:
-    """Of errors as `is_native_error` knows them the one that says most: the first with a code of its own, else the
-    first; None where there is none."""
-    found = [place for place in places if is_native_error(place.text)]
-    return next((place for place in found if _CODED.match(strip_labels(place.text).text)), found[0] if found else None)
-
-
-def native_reason(text: str) -> str:
-    """What Ascend's libraries say that a call failed for: `rtGetDevice execute failed: device id error`; "" for other
-    lines."""
-    found = _REASON.search(strip_labels(text).text)
-    return f"{found['what'].strip()}: {found['why']}" if found is not None else ""
-
-
-_CRASH = re.compile(
-    r"segmentation fault|\bsegfault\b|\bSIG(?:SEGV|ABRT|BUS|ILL|FPE)\b|^(?:\S+: line \d+: +\d+ )?(?:Bus error|Aborted\b"
-    r"|Illegal instruction|Floating point exception)|\(core dumped\)|Fatal Python error"
-    r"|\b(?:exitcode|exit code)\s*:\s*-(?:4|6|7|8|11)\b|\bsignal (?:4|6|7|8|11)\b",
-    re.IGNORECASE,
-)
-
-
-def is_crash(text: str) -> bool:
-    """Whether a line says that a signal of its own fault ended a process, which tells nothing of what it did."""
-    return _CRASH.search(strip_labels(text).text) is not None
-
-
-ORIGINS: Mapping[str, tuple[str, ...]] = {
-    "verl": (
-        *("verl/", "verl.", "/verl", "verl_", "actor_rollout_ref", "(taskrunner", "(workerdict", "fsdp_workers"),
-        *("ray_trainer", "main_ppo", "single_controller", "algorithm.adv_estimator"),
-    ),
-    "other": (
-        *("/trl/", "from trl", "grpotrainer", "sfttrainer", "dpotrainer", "transformers/trainer.py", "|trainer.py:"),
-        *("nemo_rl", "nemo-rl", "llamafactory", "llama-factory", "llama_factory", "axolotl", "unsloth", "ms-swift"),
-        *("swift/trainers", "swift/llm", "openrlhf", "torchtitan", "torchtune", "levanter", "pretrain_gpt"),
-        *("megatron/training", "deepspeed/runtime", "deepspeed/launcher", "pytorch_lightning", "lightning/pytorch"),
-        *("/slime/", "skyrl", "/areal/", "open_instruct", "open-instruct", "roll/pipeline", "llama_recipes"),
-        *("accelerate/commands/launch", "***** running training *****", "h2o llm studio", "instructlab", "nanotron"),
-        *("mmengine", "xtuner", "colossalai", "open_r1", "open-r1", "vlm_r1", "vlm-r1", "gpt-neox", "litgpt"),
-        *("consumed samples:", "llm-foundry", "llmfoundry", "fairseq"),
-    ),
-}
-"""Words by which a log shows whose trainer wrote it."""
-ENGINES: Mapping[str, tuple[str, ...]] = {"vllm": ("vllm",), "sglang": ("sglang", "launch_server.py")}
-"""Words by which a log shows which inference engine runs."""
 
 
 INNER_WORDS = ("stderr:", "stderr ---", "--- stderr", "stderr output", "standard error:", "raised in subprocess:")
@@ -472,23 +285,3 @@ _OF_SHELL = re.compile(
 def is_of_shell(text: str) -> bool:
     """Whether a line is an error of the shell that prepares a job, which the job may well do without."""
     return _OF_SHELL.match(strip_labels(text).text) is not None
-
-
-def complaints(last: Sequence[LogLine]) -> tuple[LogLine, ...]:
-    """Those of the last lines that report an error, except those of Ray's daemons and NCCL's notices.
-
-    NCCL's warnings count where NCCL then gave up.
-    """
-    found = []
-    gave_up = any(is_passed_on(place.text) for place in last)
-    for place in last:
-        stripped = strip_labels(place.text)
-        if "raylet" in place.speaker or "(raylet)" in stripped.label or _TOLD_BY_NCCL.search(place.text):
-            continue
-        loud = (stripped.level in _LEVELS and not _VALUE.match(stripped.text)) or (
-            not stripped.level and _WITHIN.match(place.text)
-        )
-        native = is_native_error(place.text) and stripped.level not in ("DEBUG", "INFO", "WARNING")
-        if loud or native or _COMPLAINT.match(stripped.text) or (gave_up and " NCCL WARN " in place.text):
-            found.append(place)
-    return tuple(found)

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from patcher.diagnose.complaints import complaints
 from patcher.diagnose.cut_tracebacks import (
     exception_set_in,
     frames_before,
@@ -19,17 +20,14 @@ from patcher.diagnose.cut_tracebacks import (
     unfinished,
     without_header,
 )
+from patcher.diagnose.endings import STACK_WORDS, UNCAUGHT, ending_of
 from patcher.diagnose.evidence import LINE_LENGTH, MOST_MATCHED, Call, Evidence, Hit, LogLine, Nature, Raised
 from patcher.diagnose.exception_message import is_of_kernel, raised_as
 from patcher.diagnose.line_meaning import (
     ALONE,
-    STACK_WORDS,
-    UNCAUGHT,
     TaskFailure,
     begins_anew,
     begins_inner_errors,
-    complaints,
-    ending_of,
     is_noise,
     is_of_another_rank,
     nature,

@@ -11,18 +11,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 
+from patcher.diagnose.endings import ENDING_WORDS
 from patcher.diagnose.evidence import Evidence
-from patcher.diagnose.line_meaning import (
-    ENDING_WORDS,
-    ENGINES,
-    EXCEPTION_WORDS,
-    INNER_WORDS,
-    ORIGINS,
-)
+from patcher.diagnose.line_meaning import EXCEPTION_WORDS, INNER_WORDS
 from patcher.diagnose.log_accumulator import LogAccumulator, WaitPatterns
 from patcher.diagnose.log_stream import BLOCK_SIZE, Block, LogStream, Utf8Stream, blocks
 from patcher.diagnose.matched_line import MatchedLine, Sign, WordRole
 from patcher.diagnose.metrics import MetricTrends
+from patcher.diagnose.origins import ENGINES, ORIGINS
 from patcher.diagnose.progress import ACTOR, CONFIG, COUNTED, OF_RUN, PROGRESS_WORDS, STEPS
 from patcher.diagnose.told_errors import TOLD_WORDS
 from patcher.diagnose.tracebacks import HEADER

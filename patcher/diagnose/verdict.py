@@ -11,26 +11,18 @@ from dataclasses import replace
 
 from patcher.diagnose.bar_pace import advances
 from patcher.diagnose.collective_timeouts import TIMED_OUT, with_ranks
+from patcher.diagnose.complaints import complaints, is_native_error, native_cause, native_reason
 from patcher.diagnose.conflicts import conflict_in
 from patcher.diagnose.cut_tracebacks import announced, told_failure
 from patcher.diagnose.diagnosis import Diagnosis, Explanation, Finding, Offer, Role, Verdict
+from patcher.diagnose.endings import is_crash
 from patcher.diagnose.evidence import Call, Evidence, Hit, LogLine, Raised
 from patcher.diagnose.exception_message import TELLING_WITH_RECORD, MessageParts
 from patcher.diagnose.explaining import explain, whole_line
 from patcher.diagnose.fixes import FixContext, fixes_for, versions_allow
 from patcher.diagnose.frame import Frame, frame_of
 from patcher.diagnose.known_issues import KnownIssue, known_issues
-from patcher.diagnose.line_meaning import (
-    complaints,
-    is_bar,
-    is_crash,
-    is_native_error,
-    is_noise,
-    is_of_another_rank,
-    is_passed_on,
-    native_cause,
-    native_reason,
-)
+from patcher.diagnose.line_meaning import is_bar, is_noise, is_of_another_rank, is_passed_on
 from patcher.diagnose.matched_line import YEAR
 from patcher.diagnose.message_words import points_elsewhere
 from patcher.diagnose.own_module import (

@@ -1,0 +1,127 @@
+"""A package that has failed by itself: a case that its release does not provide for, or a mistake of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from patcher.diagnose.code_message import is_of_getter
+from patcher.diagnose.evidence import Call
+from patcher.diagnose.exception_message import MessageParts
+from patcher.diagnose.frame import Frame, frame_of
+from patcher.diagnose.internal_errors import is_internal
+from patcher.diagnose.parties import frame_above, party
+from patcher.diagnose.wrong_class import refused_class
+from patcher.i18n import Phrase, phrase
+
+_CLASS = re.compile(r"(?:[A-Z][a-z0-9]\w*|[A-Z]{2,}[a-z]\w*)$")
+_WRAPS_LAYER = re.compile(r"/tuners/.*, in (?:_replace_module|_create_\w+|update_layer|_move_adapter_to\w*)$")
+
+
+def of_mistakes(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:
+    """Which package has failed by itself."""
+    if parts.matter == "unwritten":
+        return _of_unwritten(parts, at, calls)
+    if parts.matter == "claim":
+        return _of_claim(parts, at, calls)
+    if parts.matter == "words":
+        return _of_words(parts, at, calls)
+    if parts.matter == "deleted" and party(at):
+        text = (
+            "{package} deletes it without looking whether it is there: a mistake of this release, so look for its fix, "
+            "or take another release"
+        )
+        return phrase(text, package=party(at))
+    if parts.matter == "undefined-name" and _CLASS.match(parts.names[0]):
+        return phrase(
+            "a class of this name is mostly imported: that import is missing in the file, or stands in a try or an if, "
+            "since what it imports is optional: a package that is not installed, or whose release has it under another "
+            "name"
+        )
+    if parts.matter == "none" and party(at) == "peft" and calls and _WRAPS_LAYER.search(calls[-1].frame):
+        return phrase(
+            "PEFT wraps a layer of the model here, and finds no plain weight in it: a quantized or fused layer that "
+            "this release does not know. Take another release of PEFT or of what has made that layer, or leave such "
+            "layers out of target_modules"
+        )
+    if is_internal(parts, at, calls):
+        text = (
+            "both the code that fails and what calls it are of {package}: a case that this release does not provide "
+            "for, or its mistake; look for its fix or another release, or which setting leads there"
+        )
+        return phrase(text, package=party(at))
+    return None
+
+
+def _of_unwritten(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:
+    """Why a class lacks a method that its base class only announces."""
+    base = party(frame_of(calls[-1].frame)) if calls else ""
+    if base and base == party(at):
+        text = (
+            "both sides are of {package}: a case that this release does not support, or its mistake; another release "
+            "may have {name}"
+        )
+        return phrase(text, package=base, name=parts.names[0])
+    return None
+
+
+_INSTALLS = re.compile(r"\binstall(?:ing)?[ -](?:the )?(?:latest )?[`'\"]?(?P<name>[A-Za-z][\w.-]*)", re.IGNORECASE)
+
+
+_OF_GPU = re.compile(r"\b(?:requires?|needs?) .*\b(?:GPUs?|SM ?\d|sm_\d|[Cc]ompute capability)")
+
+
+def _of_words(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:
+    """What is behind a message that leads astray: one that tells to install what is running, and the refusal of a
+    function that only looks something up for its own package."""
+    frames = [frame for one in calls if (frame := frame_of(one.frame)) is not None and frame != at]
+    for found in _INSTALLS.finditer(parts.found):
+        name = found["name"].rstrip(".").lower().replace("_", "-")
+        asker = next((one for one in reversed(frames) if one.installed and party(one) == name != party(at)), None)
+        if asker is not None:
+            text = (
+                "{name} is installed and has called {package} itself ({place}): the releases of the two do not fit, so "
+                "update both together"
+            )
+            return phrase(text, name=name, package=party(at) or "it", place=asker.shown)
+    if (refused := refused_class(parts.found)) is not None:
+        return refused
+    above = frame_above(calls)
+    if _OF_GPU.search(parts.found):
+        return None  # An option of the command line may lead there.
+    if is_of_getter(calls) and above is not None and party(at) and party(above) == party(at) != "verl":
+        text = (
+            "{package} itself asks for it, at {place}: where your settings leave it out on purpose, this release does "
+            "not support that there"
+        )
+        return phrase(text, package=party(at), place=above.shown)
+    return None
+
+
+_OF_CALLER = re.compile(
+    r"conf|cfg|arg|param|option|setting|size|num|count|batch|world|rank|shape|dim|dtype|device|cuda|len_|max|min|path"
+    r"|file|isinstance|version|%|\bin\b|\.ndim|is_available",
+    re.IGNORECASE,
+)
+"""What an assertion is about that checks what it is given, and so may fail for settings and data."""
+
+
+_OWN_NAME = re.compile(r"(?<![\w.])[a-z_]\w*(?![\w.(])")
+
+
+def _hands_on(code: str, name: str) -> bool:
+    """Whether a call passes on what itself was given by that name: `is_last_stage(vp_stage=vp_stage)`."""
+    return re.search(rf"\b{name} ?= ?{name}\b", code) is not None
+
+
+def _of_claim(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:
+    """What it means where a package breaks an assertion of its own, which has no message."""
+    above = frame_above(calls)
+    name = party(at)
+    if parts.found or not name or above is None or party(above) != name or name == "verl":
+        return None
+    claim = " ".join(parts.names)
+    if _OF_CALLER.search(claim) or any(_hands_on(calls[-2].code, name) for name in _OWN_NAME.findall(claim)):
+        return None
+    text = "an internal error of {package} at this release: both the assertion and what calls it are its own"
+    return phrase(text, package=name)
