@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from patcher.diagnose.evidence import Call
 from patcher.diagnose.exception_message import MessageParts, is_of_two_releases, is_plain_for_own
 from patcher.diagnose.failed_code import is_written
-from patcher.diagnose.frame import Frame, distribution
+from patcher.diagnose.frame import Frame, distribution, frame_of
 from patcher.diagnose.parties import asked_party, asks_itself, is_getter, is_in_tree_of, outside_of, party
 from patcher.i18n import Phrase, phrase
 
@@ -23,6 +23,10 @@ _WRAPS = frozenset(
     )
 )
 """Classes that hold another object, and do not have all of its attributes."""
+_CHANGED_BY_UNSLOTH = ("peft", "transformers", "trl")
+_COMPILED = re.compile(r"_[a-z]\w*\.\w|\w+\._[A-Z]\w*\.")
+"""Python names a class without its module, and one of a compiled extension with it: `_kettle.Model`, `torch._C.Node`.
+"""
 _BY_DICT = re.compile(r"return self\.\w+\[\w+\]|self\.__dict__\[|^\s*raise KeyError\(")
 
 
@@ -46,6 +50,12 @@ def of_releases(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) ->
     if not is_of_two_releases(parts):
         return None
     asker, asked = party(at), asked_party(parts, calls)
+    if asker in _CHANGED_BY_UNSLOTH and any(party(frame_of(one.frame)) == "unsloth" for one in calls):
+        text = (
+            "unsloth puts functions of its own in the place of those of {package}: the two releases do not fit; update "
+            "unsloth and unsloth_zoo together, or install the {package} that they name"
+        )
+        return phrase(text, package=asker)
     if asked and asker == asked:
         return _of_one_package(parts, asked, calls)
     if asked:
@@ -105,6 +115,11 @@ def _of_object(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> 
         return phrase(
             "the program that was started does not define this option: it and the code that reads the option are of "
             "different releases, or that way to start it does not support it"
+        )
+    if _COMPILED.match(kind):
+        return phrase(
+            "the compiled extension and the Python code that calls it are of different builds or releases: install "
+            "both together, or build the extension again from the sources that are run"
         )
     if kind in _WRAPS:
         text = (

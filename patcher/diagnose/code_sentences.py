@@ -18,6 +18,7 @@ from patcher.diagnose.failed_code import (
     reshaped,
     taken_from,
     unpacked,
+    used_as,
 )
 from patcher.diagnose.frame import Frame, frame_of
 from patcher.diagnose.parties import Given, owner_of, party
@@ -45,6 +46,8 @@ def callee_of(parts: MessageParts) -> Phrase | str:
     return phrase("{callee} of {package}", callee=parts.symbol, package=owner) if owner else parts.symbol
 
 
+NOT_OF_ANY_TYPE = ("callable", "subscriptable", "iterable", "a mapping")
+"""What Python says that a value is not, where it names no other type."""
 _DIMENSION = re.compile(r"at non-singleton dimension (?P<number>\d+)")
 _NUMBER = re.compile(r"for tensor number (?P<number>\d+) in the list")
 _MOST_OPERATIONS = 3
@@ -62,6 +65,10 @@ def code_sentence(parts: MessageParts, who: Phrase, calls: Sequence[Call], line:
             return None
         text = "{who} looks for the key {name} in {of}, which lacks it"
         return phrase(text, who=who, name=repr(parts.names[0]), of=what)
+    if parts.matter == "type" and parts.wanted in NOT_OF_ANY_TYPE:
+        what = used_as(call.code, call.marks, parts.wanted)
+        text = "{who}: {what} is of type {found}, which is not {wanted}"
+        return phrase(text, who=who, what=what, found=parts.found, wanted=parts.wanted) if what else None
     if parts.matter == "type" and (sides := mixed(call.code, call.marks)) != ("", ""):
         kinds = (parts.wanted, parts.found) if "can only " in line else (parts.found, parts.wanted)
         if not all(re.fullmatch(r"[\w.]+", kind) for kind in kinds):

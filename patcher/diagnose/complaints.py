@@ -47,6 +47,8 @@ def is_native_error(text: str) -> bool:
 
 
 _CODED = re.compile(r"E[A-Z]\d{4}: (?!.*Inner Error)\S")
+_CODED_WORDS = re.compile(r"\bE[A-Z]\d{4}\): (?P<words>\S.*)")
+"""`AclNN_Parameter_Error(EZ1001): The self tensor cannot be larger than 8 dimensions.`"""
 _REASON = re.compile(r"(?P<what>\S[^\[]*?),? *\breason=\[(?P<why>[^\]]+)\]")
 
 
@@ -61,7 +63,10 @@ def native_reason(text: str) -> str:
     """What Ascend's libraries say that a call failed for: `rtGetDevice execute failed: device id error`; "" for other
     lines."""
     found = _REASON.search(strip_labels(text).text)
-    return f"{found['what'].strip()}: {found['why']}" if found is not None else ""
+    if found is not None:
+        return f"{found['what'].strip()}: {found['why']}"
+    coded = _CODED_WORDS.search(text)
+    return coded["words"] if coded is not None else ""
 
 
 def complaints(last: Sequence[LogLine]) -> tuple[LogLine, ...]:

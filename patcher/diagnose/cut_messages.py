@@ -104,6 +104,22 @@ def _imports(code: str) -> tuple[str, list[str]] | None:
     return None
 
 
+_REQUIRES = re.compile(
+    r"\brequire_version(?:_core)?\([\"'](?P<name>[\w.-]+)\s*(?P<wanted>[<>=!~][^\"']*)[\"']", re.IGNORECASE
+)
+
+
+def parse_requirement(code: str) -> MessageParts | None:
+    """What transformers' `require_version` has refused, where the log ends at the line that calls it:
+
+    require_version("trl>=0.8,<=0.9.6", "To fix: pip install trl>=0.8,<=0.9.6")
+    """
+    found = _REQUIRES.search(code)
+    return (
+        MessageParts("version", names=(found["name"],), wanted=found["wanted"].strip()) if found is not None else None
+    )
+
+
 def parse_stopped(line: str, code: str) -> MessageParts | None:
     """What a StopIteration is about: the argument of `next(…)`, which had no first element."""
     if not re.fullmatch(r"StopIteration:?", line.strip()):

@@ -168,6 +168,8 @@ class Evidence:
     """The line of that sign."""
     progress_before: int = 0
     """The offset of the sign before that one."""
+    started: LogLine | None = None
+    """The last line with which a server began: a script may start it again and again, into one log."""
     finished: LogLine | None = None
     """The line that says that the run came to its end."""
     failed: LogLine | None = None

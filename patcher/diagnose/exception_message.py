@@ -158,10 +158,10 @@ DOTTED = rf"{NAME}(?:\.{NAME})*"
 _CALL = rf"(?P<symbol>(?:{NAME}\.)*(?:<locals>\.)?(?:<lambda>|{NAME}))\(\)"
 _ITS_NAME = rf"'(?P<names>{NAME})'"
 _MODULE, _LAST = rf"'(?P<module>{DOTTED})'", rf"'(?P<last>{NAME})'"
-_WANTED = r"(?P<wanted>[<>=!~]=?\s*[\w.*+!-]+(?:\s*,\s*[<>=!~]=?\s*[\w.*+!-]+)*)"
+_WANTED = r"(?P<wanted>(?:[<>]=?|[=!~]=)\s*[\w.*+!-]+(?:\s*,\s*[<>=!~]=?\s*[\w.*+!-]+)*)"
 _FOUND = r"(?P<found>\d[\w.+!-]*\w|\d)"
 _PROJECT = r"(?P<names>[\w.-]+?)"
-_NO_PROJECT = r"(?!(?:capability|device|level|rank|release|size|stage|step|version)s? )"
+_NO_PROJECT = r"(?!(?:at|capability|device|level|rank|port|release|size|stage|step|version)s? )"
 _SIZE = r"torch\.Size\([^)]*\)"
 _DTYPE = r"[\w.:]*\w"
 
@@ -201,7 +201,7 @@ _SHAPES: tuple[tuple[Matter, str], ...] = (
     ("version", rf"{_PROJECT}\s*{_WANTED} is required\b.*?but found (?:[\w.-]+?==)?{_FOUND}"),
     ("version", rf"requires {_PROJECT}\s*{_WANTED}.*?, but you have [\w.-]+ {_FOUND}"),
     ("version", rf"\({_PROJECT} {_FOUND} \(.*\), Requirement\.parse\('[\w.-]+?{_WANTED}'\)\)"),
-    # `Cannot use version 2 is not supported …` names no package.
+    # `Cannot use version 2 is not supported …` and `port_base at 30000 is not available` name no package.
     ("version", rf"(?<![\w.-]){_NO_PROJECT}{_PROJECT} {_FOUND} is (?:installed )?(?:but|not)\b.*?{_WANTED}"),
     ("config-key", r"Key '(?P<names>[^']+)' is not in struct"),
     (
@@ -249,6 +249,7 @@ _SHAPES: tuple[tuple[Matter, str], ...] = (
     ("dtype", r"Input type \((?P<found>[\w.]+)\) and (?:weight|bias) type \((?P<wanted>[\w.]+)\) should be the same"),
     ("dtype", r"dtypes match, got (?P<wanted>\w+) for the destination and (?P<found>\w+) for the source"),
     ("device", r"found at least two devices, (?P<found>[\w:]+) and (?P<wanted>[\w:]+?)[!.]"),
+    ("device", r"Tensor on device (?P<found>[\w:]+) is not on the expected device (?P<wanted>\w+)"),
     ("hccl", r"(?:HCCL|OPS) function error: (?P<symbol>Hccl\w+).*?, error code is (?P<found>\d+)"),
     ("cuda", r"CUDA (?:driver )?error: (?P<found>.+)"),
     (
@@ -269,12 +270,16 @@ _SHAPES: tuple[tuple[Matter, str], ...] = (
     ("type", r"not supported between instances of '(?P<found>[\w.]+)' and '(?P<wanted>[\w.]+)'"),
     ("type", r"can only (?:concatenate|extend \w+ with|append) (?P<wanted>\w+) \(not \"(?P<found>[\w.]+)\"\)"),
     ("type", r"(?P<wanted>list indices|string indices|tuple indices) must be .*?, not '?(?P<found>[\w.]+)"),
+    ("type", r"argument of type '(?P<found>[\w.]+)' is not (?P<wanted>iterable)"),
     ("type", r"'(?P<found>[\w.]+)' object is not (?P<wanted>callable|subscriptable|iterable|a mapping)"),
 )
 _PATTERNS = tuple((matter, re.compile(pattern)) for matter, pattern in _SHAPES)
 _KEY = re.compile(r"KeyError: (?P<quote>['\"]?)(?P<name>.+?)(?P=quote)$")
 _FIELD = re.compile(r"^(?P<field>[\w.]+(?: -> [\w.]+)*)$")
-_REFUSAL = re.compile(r"^\s+(?:Value error, |Assertion failed, )?(?P<words>.+?)(?: \[type=.*| \(type=[^()]*\))?$")
+_REFUSAL = re.compile(
+    r"^\s+(?:Value error, |Assertion failed, )?(?P<words>.+?)"
+    r"(?: \[type=(?:literal_error, input_value=(?P<given>'[^']{1,40}'|[\w.]+),)?.*| \(type=[^()]*\))?$"
+)
 _BARE_REFUSAL = re.compile(r"^(?P<words>\S.* \S+?)(?: \(type=[^()]*\)| \[type=.*)$")
 """The same where pasted text has lost its indentation: pydantic names the kind of error behind it."""
 _FULL_KEY = re.compile(r"^\s*full_key: (?P<key>\S+)")
@@ -426,7 +431,9 @@ def _refused(lines: Sequence[str]) -> list[tuple[str, str]]:
         field = _FIELD.match(line)
         said = (_REFUSAL.match(below) or _BARE_REFUSAL.match(below)) if field is not None else None
         if field is not None and said is not None:
-            found.append((field["field"].replace(" -> ", "."), said["words"]))
+            given = said.groupdict().get("given")
+            words = f"{said['words']}, not {given}" if given else said["words"]
+            found.append((field["field"].replace(" -> ", "."), words))
     return found
 
 

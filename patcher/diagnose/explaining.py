@@ -17,7 +17,14 @@ from urllib.parse import quote_plus
 
 from patcher.diagnose.code_message import is_of_getter, object_in, parse_by_code, passes_on, with_class
 from patcher.diagnose.code_sentences import code_sentence, configured_sentence, values_of
-from patcher.diagnose.cut_messages import completed, parse_cut_import, parse_cut_name, parse_cut_task, parse_stopped
+from patcher.diagnose.cut_messages import (
+    completed,
+    parse_cut_import,
+    parse_cut_name,
+    parse_cut_task,
+    parse_requirement,
+    parse_stopped,
+)
 from patcher.diagnose.diagnosis import Explanation
 from patcher.diagnose.evidence import Call, LogLine, Raised
 from patcher.diagnose.exception_message import UNREADABLE_CODE, Matter, MessageParts, parse_message
@@ -177,6 +184,8 @@ def _parts(
         return with_class(parts, calls)
     more = [*takewhile(_is_of_message, lines[1:] if raised is not None and raised.message else ())]
     is_code = raised is not None and not raised.name and not raised.message
+    if is_code and (refused := parse_requirement(code)) is not None:
+        return refused
     if not is_code and (words := own_words([first, *more], named=not complaint)):
         return MessageParts("words", found=words)
     if code.startswith("assert "):

@@ -255,6 +255,30 @@ def mixed(code: str, marks: str) -> tuple[str, str]:
     return found[0] if len(found) == 1 and max(map(len, found[0])) <= _LONGEST else ("", "")
 
 
+def used_as(code: str, marks: str, use: str) -> str:
+    """What a line of code subscripts, calls or looks into: `os` of `int(os["RANK"])`, `args.debug` of `"a" in
+    args.debug`; "" where that is not one name, or is several.
+
+    Args:
+        use: "subscriptable", "callable" or "iterable", as Python says of a value that is not.
+    """
+    pointed = _pointed_at(code, marks) if marks else None
+    node = pointed if isinstance(pointed, ast.Subscript | ast.Call) else statement_of(code)
+    found = []
+    for one in ast.walk(node) if node is not None else ():
+        if isinstance(one, ast.Subscript) and use == "subscriptable":
+            found.append(one.value)
+        elif isinstance(one, ast.Call) and use == "callable":
+            found.append(one.func)
+        elif isinstance(one, ast.Compare) and use == "iterable":
+            pairs = zip(one.ops, one.comparators, strict=True)
+            found += [value for sign, value in pairs if isinstance(sign, ast.In | ast.NotIn)]
+        elif isinstance(one, ast.For | ast.comprehension) and use == "iterable":
+            found.append(one.iter)
+    names = {ast.unparse(one) for one in found if isinstance(one, ast.Name | ast.Attribute)}
+    return names.pop() if len(names) == 1 == len(found) else ""
+
+
 def divisor(code: str, marks: str) -> str:
     """What a line of code divides by; "" where that is not one name or expression."""
     pointed = _pointed_at(code, marks) if marks else None

@@ -60,6 +60,7 @@ _BEGINS = re.compile(
     r"|Traceback \(most recent|During handling of the above|The above exception was the"
     r"|Exception ignored |Exception in thread |Process [\w-]+:$|[a-z]+: error: |slurmstepd: |wandb: |make(?:\[\d+\])?: "
     r"|\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d|\[[WIEF]\d{3,4} |={5,} |!{5,} |-{20,}$"
+    r"|\[(?:DEBUG|INFO|WARNING|ERROR)\] |(?:scontrol|sacct|seff) |JobId=\d+ JobName="
     r"|Process finished with exit code |`?[\w.-]+:\d+:\d+ \[\d+\] (?:\S+ )?NCCL [A-Z]"
 )
 

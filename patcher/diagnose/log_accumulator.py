@@ -44,7 +44,7 @@ from patcher.diagnose.said_before import first_of, said_before
 from patcher.diagnose.timed_pattern import TimedPattern
 from patcher.diagnose.told_errors import told_error
 from patcher.diagnose.tracebacks import FRAME, HEADER_PATTERN, Chain, follow_traceback, later_phase, lines_of
-from patcher.diagnose.version_lines import version_of_egg, versions_in
+from patcher.diagnose.version_lines import SERVER_STARTS, version_of_egg, versions_in
 from patcher.logs.labels import strip_labels
 from patcher.logs.lines import strip_prefix
 from patcher.logs.milestones import Phase
@@ -238,6 +238,8 @@ class LogAccumulator:
                 self._add_ending(word, line)
             if role.version:
                 self._add_versions(word, line)
+                if word == SERVER_STARTS and not line.stripped.speaker:
+                    self._found.started = line.place
         if line.offset not in self._endings and any(role.raised for role in roles):
             self._add_exception_line(line)
         if any(role.told for role in roles) and (words := told_error(line.place.text)):

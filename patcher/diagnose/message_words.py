@@ -27,6 +27,7 @@ _ADVICE = (
 _REMEDY = re.compile(
     rf"(?:^|(?<=[.!:;] ))[^.!\n]*?\b(?:{'|'.join(_ADVICE)}).*?(?:[.!](?=\s|$)|$)", re.IGNORECASE | re.MULTILINE
 )
+_CLOSERS = re.compile(r'",?\)*,?$')
 _LONGEST = 300
 """Characters of a remedy that are quoted. Set by hand: about two lines of a terminal."""
 
@@ -35,7 +36,9 @@ def remedy_in(lines: Sequence[str]) -> str:
     """The sentence of a message that advises what to do; "" where there is none."""
     text = "\n".join([re.sub(r"^[\w.]+(?:Error|Exception|Warning)?: ", "", lines[0]), *lines[1:]]) if lines else ""
     found = _REMEDY.search(text)
-    return " ".join(found[0].split())[:_LONGEST] if found is not None else ""
+    remedy = " ".join(found[0].split())[:_LONGEST] if found is not None else ""
+    # Where the log ends at a line of code, that closes a quotation and a call: `… pip install kettle>=2")`.
+    return _CLOSERS.sub("", remedy) if remedy.count('"') % 2 else remedy
 
 
 _NAMED = re.compile(r"^(?:[\w.]*(?:Error|Exception|Failure|Interrupt|Exit)\w*|(?:\w+\.)+[A-Z]\w*): *")
@@ -49,8 +52,9 @@ _QUOTES = str.maketrans({"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": 
 
 
 def straight(text: str) -> str:
-    """The text with the quotes that Python prints, where a web page has made typographic ones of them."""
-    return text.translate(_QUOTES)
+    """The text with the quotes that Python prints, where a web page has made typographic ones of them, or where it is
+    quoted itself: `RuntimeError: ('Worker failed', 'TypeError: argument \\'input\\' …`."""
+    return text.translate(_QUOTES).replace("\\'", "'")
 
 
 _CARET = re.compile(r"\s*\^\s*$")

@@ -66,6 +66,8 @@ _NAMES_OF: Mapping[str, str] = {
     "qwen-vl-utils": "process_vision_info",
     "liger-kernel": "liger_fused_linear_cross_entropy LigerFusedLinearCrossEntropyLoss",
     "sgl-kernel": "moe_fused_gate",
+    "lmdeploy": "_turbomind",
+    "unsloth-zoo": "grpo_accumulated_loss grpo_compute_loss",
     "llguidance": "LLMatcher",
 }
 _OWNERS = {name: package for package, names in _NAMES_OF.items() for name in names.split()}

@@ -129,6 +129,7 @@ def candidates(evidence: Evidence, hits: Sequence[Hit]) -> list[Candidate]:
         ]
     found = _with_told(found, told)
     found = _with_inner_errors(_without_shell(found, evidence), evidence)
+    found = _of_last_start(found, evidence.started)
     found.sort(key=lambda one: (one.rank, one.place.offset, -one.weight))
     return [
         *_raised_above(found),
@@ -225,6 +226,19 @@ def _fails_at_end(place: LogLine, finished: LogLine, evidence: Evidence) -> bool
     if place.offset < finished.offset:
         return evidence.steps is not None and (evidence.step or evidence.counted or 0) < evidence.steps
     return evidence.failed is not None and evidence.failed.offset > finished.offset
+
+
+def _of_last_start(found: Sequence[Candidate], started: LogLine | None) -> list[Candidate]:
+    """The candidates, where what failed before a server was last started comes behind what failed after that."""
+    if started is None:
+        return list(found)
+
+    def is_earlier(one: Candidate) -> bool:
+        return one.place.file == started.file and one.place.number < started.number
+
+    if not any(one.rank < _FOLLOWS and not one.survived and not is_earlier(one) for one in found):
+        return list(found)
+    return [replace(one, rank=max(one.rank, _FOLLOWS)) if is_earlier(one) else one for one in found]
 
 
 def _without_shell(found: Sequence[Candidate], evidence: Evidence) -> list[Candidate]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from patcher.diagnose.code_sentences import callee_of
+from patcher.diagnose.code_sentences import NOT_OF_ANY_TYPE, callee_of
 from patcher.diagnose.exception_message import MessageParts, wanted_type
 from patcher.diagnose.frame import distribution
 from patcher.i18n import Phrase, phrase
@@ -72,6 +72,9 @@ def sentence_of(parts: MessageParts, who: Phrase, versions: Mapping[str, str]) -
         case "too-many-arguments":
             text = "{who} passes {found} positional arguments to {callee}, which takes {wanted}"
             return phrase(text, who=who, callee=callee_of(parts), found=parts.found, wanted=parts.wanted)
+        case "version" if not parts.found:
+            text = "{who} needs {name} {wanted}, and another release is installed, or none"
+            return phrase(text, who=who, name=names, wanted=parts.wanted)
         case "version":
             text = "{who} needs {name} {wanted}, and {found} is installed"
             return phrase(text, who=who, name=names, wanted=parts.wanted, found=parts.found)
@@ -152,7 +155,7 @@ def sentence_of(parts: MessageParts, who: Phrase, versions: Mapping[str, str]) -
             return phrase(
                 "{of}: shapes do not fit, {found} against {wanted}", of=of, found=parts.found, wanted=parts.wanted
             )
-        case "type" if parts.wanted in ("callable", "subscriptable", "iterable", "a mapping"):
+        case "type" if parts.wanted in NOT_OF_ANY_TYPE:
             text = "{who}: a value of type {found} is not {wanted}"
             return phrase(text, who=who, found=parts.found, wanted=parts.wanted)
         case "type":

@@ -109,7 +109,7 @@ _HANDLING = "During handling of the above exception"
 # Frames of installed packages say less than those of the trainer's own code, so those are kept first.
 _LIBRARIES = ("site-packages", "dist-packages", "/lib/python", "<frozen ", "<string>")
 
-_EACH_LINE = re.compile(r"[A-Z]+ \d\d-\d\d \d\d:\d\d:\d\d \[")
+_EACH_LINE = re.compile(r"[A-Z]+ \d\d-\d\d \d\d:\d\d:\d\d (?:\[|\w+\.py:\d+\])")
 """A logger that puts its label before each line. If a traceback has no such label, the line before it does not announce
 it."""
 
@@ -122,6 +122,14 @@ class _Link:
     then: str = ""
     """How the next exception of the chain followed from it: `direct`, `handling`, or "" for a wrapper that carries it.
     """
+
+
+_OF_PROGRAM = re.compile(r"\brunpy\.py\", line \d+, in _run_module_as_main\b")
+
+
+def _is_of_program(calls: Sequence[Call]) -> bool:
+    """Whether a traceback begins where Python starts the program, `python -m x`: nobody is left to handle it."""
+    return bool(calls) and _OF_PROGRAM.search(calls[0].frame) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +211,7 @@ class _TracebackReader:
         if found:
             found[root].tried = _tried(links[: root + 1])
         for at, one in enumerate(found):
-            one.chained, one.handled = at != root, self._handled
+            one.chained, one.handled = at != root, self._handled and not _is_of_program(one.calls)
         return Chain(found, frozenset(self._headers), frozenset(one.place.offset for one in found))
 
     def _is_handled(self, label: str) -> bool:

@@ -50,6 +50,11 @@ def _of_values(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> 
             "the mask is one of flex attention, and the attention that runs is another: load the model with "
             "attn_implementation='flex_attention', or hand it a plain mask"
         )
+    if parts.matter == "device" and "meta" in (parts.found, parts.wanted):
+        return phrase(
+            "what is on the device meta has no values: a model that was made without memory and is not filled yet, or "
+            "code that is run with empty tensors to trace it, where another tensor is a real one"
+        )
     if at is not None and at.installed and party(at) and is_plain_for_own(parts):
         text = (
             "what calls {package} passes a plain {kind} where this release expects an object that has {name}: "

@@ -347,6 +347,11 @@ def _with_neighbours(root: Finding, one: Candidate, evidence: Evidence) -> Expla
         listed = {line.number: line.text for line in (*one.about, *evidence.last) if line.file == place.file}
         told = conflict_in(text for number, text in sorted(listed.items()) if number > place.number)
         return Explanation(told, MessageParts("around")) if told is not None else explained
+    if explained is None and _OF_NPU.search(place.text):
+        reasons = [native_reason(line.text) for line in (*one.about, *evidence.last) if line.number > place.number]
+        if words := next(filter(None, reasons), ""):
+            sentence = phrase("{who} says: {words}", who="CANN", words=words)
+            return Explanation(sentence, MessageParts("around", found=words))
     if explained is not None and not explained.remedy:
         below = [line for line in evidence.last if line.file == place.file and line.number > place.number]
         if any(is_native_error(line.text) for line in below):
@@ -354,6 +359,7 @@ def _with_neighbours(root: Finding, one: Candidate, evidence: Evidence) -> Expla
     return explained
 
 
+_OF_NPU = re.compile(r"\bNPU function error\b|\baclnn\w+ failed\b")
 _THROWN = re.compile(r"terminate called after throwing an instance of '(?P<name>[^']{1,120})'")
 _WHAT = re.compile(r"\s*what\(\): +(?P<words>\S.*)")
 
@@ -420,11 +426,21 @@ def _findings_of_metrics(
     evidence: Evidence, hits: Sequence[Hit], context: FixContext, *, rooted: bool
 ) -> list[Finding]:
     """Findings from trends of metrics. One is the root only where nothing else ended the run."""
-    found = {hit.symptom.id: hit for hit in (*hits, *evidence.trends) if hit.symptom.kind == "course"}
+    courses = [hit for hit in (*hits, *evidence.trends) if hit.symptom.kind == "course"]
+    found = {hit.symptom.id: hit for hit in courses if not _is_passed(hit.symptom, evidence)}
     ordered = sorted(found.values(), key=lambda hit: (hit.symptom.part != "cause", hit.first.offset))
     return [
         _finding_of_hit(hit, "cascade" if rooted or number else "root", context) for number, hit in enumerate(ordered)
     ]
+
+
+def _is_passed(symptom: Symptom, evidence: Evidence) -> bool:
+    """Whether the run has left the phases before its loop that a finding is about: how long the weights took to load
+    matters to nobody once they are there."""
+    if not symptom.phase or "loop" in symptom.phase:
+        return False
+    last = max(map(PHASES.index, symptom.phase))
+    return evidence.ended_well or (evidence.phase is not None and PHASES.index(evidence.phase) > last)
 
 
 def _finding_of_hit(hit: Hit, role: Role, context: FixContext) -> Finding:

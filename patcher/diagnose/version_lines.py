@@ -21,6 +21,8 @@ _SAYINGS = (
     ("verl version", "verl", rf"verl version *[:=]? *{_VERSION}"),
     ("triton version", "triton", rf"triton version *[:=]? *{_VERSION}"),
 )
+SERVER_STARTS = "vllm api server version"
+"""A word of the line that a server prints first."""
 _NAMES = "|".join(sorted((re.escape(name).replace(r"\-", "[-_]") for name in DISTRIBUTIONS), key=len, reverse=True))
 _INSTALLED = re.compile(rf"(?<![\w-])(?P<name>{_NAMES})-{_VERSION}", re.IGNORECASE)
 _PINNED = re.compile(rf"(?<![\w\[-])(?P<name>{_NAMES})(?:\[[\w,-]+\])?==\s*{_VERSION}", re.IGNORECASE)

@@ -307,3 +307,51 @@ def test_the_answer_of_a_server_is_quoted_to_its_end() -> None:
     )
     assert said.startswith(f"{WHO} says: the bed was not dug: it is said")
     assert said.endswith("[ERROR] the soil is harder than a spade")
+
+
+@pytest.mark.parametrize(
+    ("message", "code", "says"),
+    [
+        (
+            "TypeError: 'module' object is not subscriptable",
+            'rank = int(os["RANK"])',
+            "os is of type module, which is not subscriptable",
+        ),
+        (
+            "TypeError: argument of type 'bool' is not iterable",
+            "if Option.OVERFLOW in self.args.debug:",
+            "self.args.debug is of type bool, which is not iterable",
+        ),
+        ("TypeError: 'int' object is not iterable", "for row in rows:", "rows is of type int, which is not iterable"),
+        (
+            "TypeError: 'int' object is not subscriptable",
+            "a = rows[0] + beds[0]",
+            "a value of type int is not subscriptable",
+        ),
+    ],
+)
+def test_value_of_a_wrong_type_is_called_by_its_name(message: str, code: str, says: str) -> None:
+    assert at_own(message, code) == f"{WHO}: {says}"
+
+
+def test_lines_that_others_print_are_no_part_of_a_message() -> None:
+    message = "TypeError: argument of type 'bool' is not iterable\n"
+    for other in ("[WARNING] fields: no seeds are left in the shed", "scontrol show job 81", "JobId=81 JobName=beds"):
+        found = diagnosed(HEAD + OWN.replace("run()", "if a in f(b):") + message + other + "\n")
+        assert found.root is not None
+        assert found.root.explanation is not None
+        assert str(found.root.explanation.sentence) == f"{WHO}: a value of type bool is not iterable"
+
+
+def test_quotes_within_a_quoted_message_are_read_as_quotes() -> None:
+    said = r"TypeError: sow(): argument \'seed\' (position 1) must be Tensor, not tuple"
+    sentence = at_own(f"RuntimeError: ('The worker failed', '{said}", "run()")
+    assert sentence == f"{WHO} passes seed of type tuple to sow, which takes Tensor there"
+
+
+def test_value_that_a_choice_was_given_is_told() -> None:
+    refused = (
+        "pydantic_core._pydantic_core.ValidationError: 1 validation error for Bed\n"
+        "soil\n  Input should be 'loam' [type=literal_error, input_value='sand', input_type=str]"
+    )
+    assert at_own(refused, "run()") == f"{WHO}: Bed.soil is refused: Input should be 'loam', not 'sand'"

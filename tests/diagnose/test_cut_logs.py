@@ -447,3 +447,15 @@ def test_what_a_child_said_is_the_root_of_its_end(level: str, number: int) -> No
     assert found.root is not None
     assert found.root.place.number == number
     assert "sglang-child-failed" in [one.id for one in found.findings]
+
+
+def test_log_that_ends_where_a_version_is_asked_for() -> None:
+    code = '    require_version("trl>=0.8,<=0.9.6", "To fix: pip install trl>=0.8,<=0.9.6")\n'
+    found = diagnosed(HEAD + OWN + FRAME + code)
+    assert found.root is not None
+    assert found.root.explanation is not None
+    assert (
+        str(found.root.explanation.sentence)
+        == f"{WHO} needs trl >=0.8,<=0.9.6, and another release is installed, or none"
+    )
+    assert found.root.explanation.remedy == "pip install trl>=0.8,<=0.9.6"

@@ -474,3 +474,47 @@ def test_what_ray_has_held_back_was_raised_before_what_stands_above_it() -> None
     assert root(diagnosed(held)) == ("unknown", 5)
     assert root(diagnosed(f"{outer}{inner}\n")) == ("unknown", 4)
     assert root(diagnosed(f"{outer}{inner}\n{inner} [repeated 7x across cluster]\n")) == ("unknown", 4)
+
+
+def test_what_failed_before_a_server_was_started_again_comes_behind() -> None:
+    start = "INFO 01-02 10:00:{0} [api_server.py:9] vLLM API server version 0.11.0\n"
+    earlier, later = "ValueError: address is taken\n", f"{TRACEBACK}RuntimeError: CUDA out of memory\n"
+    for log, first in (
+        (start.format("01") + earlier + start.format("09") + later, "memory"),
+        (start.format("01") + earlier + start.format("09"), "clash"),
+        (start.format("01") + start.format("02") + earlier, "clash"),
+    ):
+        found = diagnosed(log, ended=True)
+        assert found.root is not None
+        assert found.root.id == first
+    again = start.format("01") + later + start.format("09") + f"{TRACEBACK}ValueError: 3 rows, not 4\n"
+    assert root(diagnosed(again, ended=True)) == ("unknown", 10)
+
+
+def test_traceback_that_reaches_the_start_of_the_program_was_not_handled() -> None:
+    warned = "2026-01-02 10:00:01,123 - ops - WARNING - Failed to import the kernels: no such library\n"
+    inner = '  File "/app/beds.py", line 3, in <module>\n    import soil\n'
+    program = '  File "/usr/lib/python3.10/runpy.py", line 187, in _run_module_as_main\n    start()\n'
+    head, end = "Traceback (most recent call last):\n", "RuntimeError: the class of soil does not exist here\n"
+    assert diagnosed(warned + head + program + inner + end).verdict == "failed"
+    assert diagnosed(warned + head + inner + end).verdict == "running"
+
+
+def test_slow_start_is_no_matter_once_it_is_over() -> None:
+    slow = symptom("slow", "took 900 seconds", kind="course", more='phase = ["rollout"]')
+    log = "INFO 01-02 10:00:01 [core.py:9] Initializing a V1 LLM engine\nLoading took 900 seconds\n"
+    for more, roots in (("", ["slow"]), ("INFO:     Application shutdown complete.\n", [])):
+        evidence = Scanner((slow,)).scan([("run.log", io.BytesIO((log + more).encode()))])
+        assert [one.id for one in diagnosis_of(evidence, FixContext({})).findings] == roots
+
+
+def test_what_cann_says_below_a_failed_call_is_quoted() -> None:
+    npu = symptom("npu", "NPU function error")
+    log = (
+        "RuntimeError: copy.cpp:90 NPU function error: call aclnnInplaceCopy failed, error code is 161002\n"
+        "[PID: 8] 2026-01-02-03:04:05 AclNN_Parameter_Error(EZ1001): The tensor cannot be larger than 8 dimensions.\n"
+    )
+    found = diagnosis_of(Scanner((npu,)).scan([("run.log", io.BytesIO(log.encode()))]), FixContext({}))
+    assert found.root is not None
+    assert found.root.explanation is not None
+    assert str(found.root.explanation.sentence) == "CANN says: The tensor cannot be larger than 8 dimensions."

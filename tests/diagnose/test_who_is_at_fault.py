@@ -451,3 +451,28 @@ def test_argument_of_another_type_is_told_without_the_bar_below_it() -> None:
     assert "flex_attention" in often
     assert "flex_attention" not in said(inner, line.format("list"), bar)[1]
     assert "Planting" not in said(inner, "ValueError: no soil is left in the bed\n", bar)[0]
+
+
+def test_unsloth_changes_functions_of_others() -> None:
+    own = frame(f"{SITE}/unsloth/models/llama.py", "model = get_peft_model(model)")
+    line = "TypeError: LoraLayer.reset() takes 2 positional arguments but 3 were given\n"
+    _, often = said(own, frame(f"{SITE}/peft/tuners/layer.py", "self.reset(name, True)"), line)
+    assert "unsloth puts functions of its own in the place of those of peft" in often
+    _, often = said(frame(f"{SITE}/peft/tuners/layer.py", "self.reset(name, True)"), line)
+    assert "unsloth" not in often
+
+
+def test_class_of_a_compiled_extension_is_of_another_build() -> None:
+    line = "AttributeError: '{}' object has no attribute 'sow'\n"
+    _, often = said(frame("/app/farm.py", "self.bed.sow()"), line.format("_beds.Bed"))
+    assert "compiled extension" in often
+    _, often = said(frame("/app/farm.py", "self.bed.sow()"), line.format("Bed"))
+    assert "compiled extension" not in often
+
+
+def test_tensor_without_values() -> None:
+    _, often = said(
+        frame(f"{SITE}/fastnet/attention.py", "y = f(x)"),
+        "RuntimeError: Tensor on device cuda:0 is not on the expected device meta!\n",
+    )
+    assert "has no values" in often
