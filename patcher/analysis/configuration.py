@@ -139,7 +139,7 @@ class _Default:
 class _Composer:
     def __init__(self, read: ReadText, picked: Mapping[str, str]) -> None:
         self._read = read
-        self._picked = dict(picked)
+        self._picked = {group_key(key): name for key, name in picked.items()}
         self.made = Composition()
         self._added = self._depth = 0
 
@@ -220,6 +220,12 @@ def below(*folders: Path) -> ReadText:
     return read
 
 
+def group_key(written: str) -> str:
+    """How hydra calls a config group: `engine` for `engine@engine`, as that is where the group's values go anyhow."""
+    group, _, package = written.partition("@")
+    return group if package == group.strip("/").replace("/", ".") else written
+
+
 def _entries(defaults: object, home: str) -> Iterator[_Default]:
     for item in defaults if isinstance(defaults, list) else []:
         if isinstance(item, str):
@@ -229,8 +235,8 @@ def _entries(defaults: object, home: str) -> Iterator[_Default]:
         elif isinstance(item, dict):
             for written, value in item.items():
                 words = str(written).split()
-                key = words[-1]
-                group, _, package = key.partition("@")
+                key = group_key(words[-1])
+                group, _, package = words[-1].partition("@")
                 folder = group.lstrip("/") if group.startswith("/") else posixpath.normpath(posixpath.join(home, group))
                 for name in value if isinstance(value, list) else [value]:
                     text = "null" if name is None else str(name)

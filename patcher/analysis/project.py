@@ -267,6 +267,12 @@ class Project:
             self._summaries[file] = None if content is None else self._summarized(file, content)
         return self._summaries[file]
 
+    def unreadable(self) -> Iterator[tuple[str, str]]:
+        """The files that are no Python, of all whose summary was asked for, and why."""
+        for file, found in sorted(self._summaries.items()):
+            if found is not None and found.problem:
+                yield file, found.problem
+
     def owns(self, dotted: str) -> bool:
         """Whether a dotted name is one of the tree: of its package, or of what lies beside that."""
         package = dotted.partition(".")[0]
@@ -339,6 +345,7 @@ class Project:
             found = summarize(empty if isinstance(tree, UnreadableError) else tree, file)
         except RecursionError:
             found = summarize(empty, file)
+        found.problem = str(tree) if isinstance(tree, UnreadableError) else ""
         self._known.summaries[key] = found
         if self._known.kept is not None:
             self._known.kept.put(key, found)

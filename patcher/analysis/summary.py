@@ -113,6 +113,8 @@ class FileSummary:
     classes: dict[str, ClassSummary]
     stars: list[str]
     raises: list[Raise] = field(default_factory=list)
+    problem: str = ""
+    """Why the file is no Python; then everything else is empty."""
 
     @property
     def package(self) -> str:

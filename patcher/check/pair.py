@@ -96,6 +96,7 @@ def check_pair(
 
     What was read is let go of between two uses when it has become much: the memory that this takes does not grow with
     the tree, but for the paths of its files and for what the report itself holds."""
+    whole = files is None
     files = tuple(project.files(target.words) if files is None else files)
     judging = _Judging(project, target, baseline, weigh)
     for number, file in enumerate(files):
@@ -108,6 +109,9 @@ def check_pair(
         judging.take(use, verdict)
         if isinstance(verdict, Unrelated):
             unrelated.append(use)
+    if whole:
+        # What the jobs run on the way to a use: a file without a use that is no Python ends them as well.
+        judging.unreadable += [one for one in project.unreadable() if one[0] not in files]
     findings = (*judging.refused, *judging.findings, *judging.as_text)
     return Report(
         verl,

@@ -33,7 +33,10 @@ if TYPE_CHECKING:
     help="A release that the tree works with: what it shows already is left out.",
 )
 @click.option(
-    "--scripts", multiple=True, metavar="GLOB", help="Check run scripts and settings too: 'examples/**/*.sh'."
+    "--scripts",
+    multiple=True,
+    metavar="GLOB",
+    help="Check run scripts and settings too: examples, or 'examples/**/*.sh'.",
 )
 @click.option("--no-since", is_flag=True, help="Do not look for the first release that shows each finding.")
 @click.option("--by", type=click.Choice(["file", "cause"]), default="file", help="Group by file, or by what changed.")

@@ -139,6 +139,14 @@ def passes_on(calls: Sequence[Call]) -> bool:
     return any(isinstance(one, ast.Name) and one.id in caught for value in values for one in ast.walk(value))
 
 
+_RAISES_AGAIN = re.compile(r"raise [a-z_]\w*")
+
+
+def is_raised_again(calls: Sequence[Call]) -> bool:
+    """Whether the innermost code raises an exception that it was given: `raise result`, from another process."""
+    return bool(calls) and _RAISES_AGAIN.fullmatch(calls[-1].code.strip()) is not None
+
+
 _IN_OBJECT = re.compile(r" in <(?P<of>[A-Za-z_]\w*(?:\.\w+)+) object at 0x")
 
 

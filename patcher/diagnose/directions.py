@@ -311,13 +311,14 @@ def _hidden(name: str, parts: MessageParts) -> Phrase | Phrases:
 def _there(name: str, parts: MessageParts, version: str, *, known: bool) -> Phrase:
     """The explanation for a name that the release at hand has, or every release where that is not known."""
     text = (
-        "{name} {version} has {symbol}: its files are of several releases or incomplete, or a file or folder called "
-        "{module} is imported in its place"
+        "{name} {version} has {symbol}: its files are of several releases or incomplete, a file or folder called "
+        "{module} is imported in its place, or it is defined only under a condition, as where another package is there"
     )
     if not known:
         text = (
-            "the releases of {name} that were looked at have {symbol}: the files are incomplete, or a file or folder "
-            "called {module} is imported in their place"
+            "the releases of {name} that were looked at have {symbol}: the files are incomplete, a file or folder "
+            "called {module} is imported in their place, or it is defined only under a condition, as where another "
+            "package is there"
         )
     return phrase(text, name=name, version=version, symbol=parts.symbol, module=parts.package)
 

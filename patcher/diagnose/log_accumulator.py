@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from patcher.diagnose.code_message import is_raised_again
 from patcher.diagnose.complaints import complaints
 from patcher.diagnose.cut_tracebacks import (
     exception_set_in,
@@ -39,7 +40,7 @@ from patcher.diagnose.log_stream import AROUND, Block, line_at
 from patcher.diagnose.matched_line import MatchedLine, Sign
 from patcher.diagnose.metrics import MetricTrends
 from patcher.diagnose.progress import RunProgress
-from patcher.diagnose.python_form import before_pytest, pytest_frames
+from patcher.diagnose.python_form import before_pytest, is_listed, pytest_frames
 from patcher.diagnose.said_before import first_of, said_before
 from patcher.diagnose.timed_pattern import TimedPattern
 from patcher.diagnose.told_errors import told_error
@@ -161,7 +162,8 @@ class Exceptions:
         if (known := self._first.get(key) or self._last.get(key)) is not None:
             known.count += 1
             known.last = one.place
-            if known.place.offset >= progress:
+            carried = is_raised_again(known.calls) and bool(one.calls) and not is_raised_again(one.calls)
+            if known.place.offset >= progress and not carried:
                 if not known.frames:
                     known.frames, known.calls = one.frames, one.calls
                     known.message = one.message or known.message
@@ -231,7 +233,7 @@ class LogAccumulator:
         if any(role.header for role in roles) and line.offset not in self._headers:
             self._add_traceback(line)
         for sign in line.signs():
-            if sign.found(line, self.run.step or 0) and not _is_tried(line):
+            if sign.found(line, self.run.step or 0) and not (_is_tried(line) or _is_listing(line)):
                 self._add_hit(sign, line)
         for word, role in line.words:
             if role.ending:
@@ -432,6 +434,11 @@ _TRIED = re.compile(r"\b(?:checking|is not available because)\b", re.IGNORECASE)
 def _is_tried(line: MatchedLine) -> bool:
     """Whether a line is of what is only tried, and may fail: `DEBUG CUDA platform is not available because: …`."""
     return line.label.level == "DEBUG" and _TRIED.search(line.label.text) is not None
+
+
+def _is_listing(line: MatchedLine) -> bool:
+    """Whether a line is of the code that IPython shows around the line that failed."""
+    return any(is_listed(line.stripped.text, place.text) for place in line.before(1))
 
 
 _TRACEBACK_OF_TASK = 2

@@ -86,6 +86,11 @@ def _of_words(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> P
             return phrase(text, name=name, package=party(at) or "it", place=asker.shown)
     if (refused := refused_class(parts.found)) is not None:
         return refused
+    if parts.found.startswith("Expecting value: line 1 column 1 "):
+        return phrase(
+            "what is read there is no JSON: a file that is empty or another one than meant, or an answer that is empty "
+            "or a page of HTML"
+        )
     above = frame_above(calls)
     if _OF_GPU.search(parts.found):
         return None  # An option of the command line may lead there.

@@ -31,7 +31,7 @@ _FOR_ANY = ("torch/nn/modules/module.py",)
 _TREE = re.compile(
     r"/(?P<name>verl|sglang|vllm|transformers|megatron|trl|peft|accelerate|deepspeed|opencompass|llamafactory|openrlhf"
     r"|torchtitan|axolotl|nemo_rl|mbridge|(?<=/ms-swift/)swift)/"
-    r"(?:(?!(?:examples?|scripts?|tests?|tools|benchmarks?|python)/)(?=\w+/)|(?:python/|src/)(?P=name)/(?=\w+\.py))"
+    r"(?:(?!(?:examples?|scripts?|tests?|tools|benchmarks?|python)/)(?=[a-z_]\w*/)|(?:python/|src/)(?P=name)/(?=\w+\.py))"
 )
 
 _BRIDGE = re.compile(r"(?:^|/)megatron/bridge/\w")

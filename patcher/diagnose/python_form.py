@@ -241,3 +241,16 @@ def pytest_frames(
     last = replace(end, text=_frame(inner["path"], inner["line"], None))
     telling = code is not None and not code.text.lstrip().startswith("raise")
     return (*frames, last, *([code] if code is not None and telling else []))
+
+
+_NUMBERED = re.compile(r"\s*(?P<number>\d{1,5}) ")
+
+
+def is_listed(text: str, above: str) -> bool:
+    """Whether a line of code follows another one in a listing of IPython, which numbers them:
+
+    305     raise RuntimeError(
+    306         "Cannot start CUDA anew"
+    """
+    own, other = _NUMBERED.match(text), _NUMBERED.match(above)
+    return own is not None and other is not None and int(own["number"]) == int(other["number"]) + 1

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from patcher.diagnose.code_message import is_raised_again
 from patcher.diagnose.evidence import Call, Evidence, Hit, LogLine, Nature, Raised
 from patcher.diagnose.failed_code import literal_raised
 from patcher.diagnose.line_meaning import ALONE, is_of_shell, nature, tells_of_process
@@ -53,6 +54,8 @@ _GENERIC = 0.5
 _WARNED = 0.4
 """The least rank of what a program only warns of. The program mostly did without, so it is the cause only if nothing
 else is."""
+_BY_PYTHON = 1.3
+"""The least rank of what a warning of Python says: code that warns goes on."""
 _SURVIVED = 1.5
 """Added where the run went on for a while."""
 # A trainer that catches an exception goes on printing other lines; one that dies prints nothing of interest after it.
@@ -123,6 +126,7 @@ def candidates(evidence: Evidence, hits: Sequence[Hit]) -> list[Candidate]:
     raised = min((*generic, *(() if raised is None else (raised,))), default=None)
     found = [_candidate_of_hit(hit, seen, evidence, raised) for hit in failures]
     found += [candidate_of_exception(one, evidence, bad) for one in unknown]
+    found = _without_carried(found)
     if found and min(one.rank for one in found) >= _FOLLOWS:
         found += [
             candidate_of_exception(one, evidence, bad) for one in evidence.raised if _in_the_step_before(one, evidence)
@@ -138,6 +142,22 @@ def candidates(evidence: Evidence, hits: Sequence[Hit]) -> list[Candidate]:
         *_waits_before_end(found, evidence),
         *found,
     ]
+
+
+def _without_carried(found: Sequence[Candidate]) -> list[Candidate]:
+    """The candidates, where an exception that its innermost frame only raises again (`raise result`) comes behind the
+    same one with the frames of the process that it is from."""
+
+    def words(one: Candidate) -> str:
+        return strip_labels(one.raised.message[0]).text if one.raised is not None and one.raised.message else ""
+
+    raised = [one for one in found if one.raised is not None and one.raised.calls]
+    said = {words(one) for one in raised if one.raised is not None and not is_raised_again(one.raised.calls)}
+
+    def is_carried(one: Candidate) -> bool:
+        return one.raised is not None and is_raised_again(one.raised.calls) and words(one) in said
+
+    return [replace(one, rank=one.rank + _EARLIER) if is_carried(one) else one for one in found]
 
 
 def _with_told(found: Sequence[Candidate], told: Sequence[Candidate]) -> list[Candidate]:
@@ -297,8 +317,33 @@ def _candidate_of_hit(hit: Hit, seen: set[str], evidence: Evidence, first_raised
     rank = max(rank, _BY_RAY_DAEMON) if hit.by_ray_daemon or (raised is not None and raised.handled) else rank
     if all(strip_labels(place.text).level in ("DEBUG", "INFO", "WARNING") for place in (hit.start, hit.last)):
         rank = max(rank, _WARNED)
+    rank = max(rank, _BY_PYTHON) if _is_of_warning(hit) else rank
     rank += _SURVIVED if survived and rank < _SURVIVED else 0
+    survived = survived or _is_outlived(hit, raised, evidence)
     return Candidate(rank, hit.start, hit.count, survived, symptom, hit.phase, hit.around, hit.weight, raised)
+
+
+def _is_outlived(hit: Hit, raised: Raised | None, evidence: Evidence) -> bool:
+    """Whether what was only warned of, or handled, is far enough from the log's end to be known to have ended
+    nothing."""
+    lines, _ = evidence.ends.get(hit.last.file, (0, 0))
+    warned = all(strip_labels(place.text).level == "WARNING" for place in (hit.start, hit.last))
+    return (warned or (raised is not None and raised.handled)) and lines - hit.last.number > _OUTLIVED
+
+
+_OUTLIVED = 6
+"""Lines after what was warned of or handled from which on the process has gone on. Set by hand."""
+
+
+def _is_of_warning(hit: Hit) -> bool:
+    """Whether the line is the message of a warning of Python, which ends with the call: `  warnings.warn(`."""
+    below = range(hit.start.number + 1, hit.start.number + _WARNED_IN)
+    return any(line.number in below and _WARNS.match(line.text) for line in hit.around)
+
+
+_WARNED_IN = 4
+"""Lines of a warning's message, at most. Set by hand."""
+_WARNS = re.compile(r"\s+warnings\.warn\(")
 
 
 def _is_generic_exception(hit: Hit, evidence: Evidence) -> bool:

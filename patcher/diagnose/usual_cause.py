@@ -33,6 +33,19 @@ def _of_shadow(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> 
     return shadowing(calls)
 
 
+_OF_GRAPH = re.compile(r"/(?:torch_compile_cache|inductor_cache|torchinductor_[^/]+)/")
+
+
+def _of_graph(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:  # noqa: ARG001
+    """A graph that torch.compile has kept on the disk, and that runs here in another one's place."""
+    if at is None or _OF_GRAPH.search(at.path) is None:
+        return None
+    return phrase(
+        "the code that fails is a graph that torch.compile has kept on the disk, made for other settings or another "
+        "release: delete that folder, or run vLLM with VLLM_DISABLE_COMPILE_CACHE=1"
+    )
+
+
 def _of_values(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:
     """Why a value is of another kind than its reader expects."""
     if parts.matter == "unpacking" and (called := unpacked_of(at, calls)) is not None:
@@ -186,6 +199,7 @@ def _of_environment(name: str) -> Phrase | None:
 
 _RULES = (
     _of_shadow,
+    _of_graph,
     of_sizes,
     _of_values,
     _of_request,

@@ -289,7 +289,9 @@ def _finding_of_candidate(one: Candidate, role: Role, context: FixContext, behin
     if explanation is not None and not unknown:
         # The record explains it; the exception adds only who asks for what.
         telling = explanation.parts is not None and explanation.parts.matter in TELLING_WITH_RECORD
-        explanation = replace(explanation, remedy="", search="") if telling else None
+        # What the program itself wants installed is told beside any record.
+        remedy = explanation.remedy if "pip install " in explanation.remedy else ""
+        explanation = replace(explanation, remedy=remedy, search="") if telling else None
     # What only tells that something else has failed has no threads of its own.
     follows = one.symptom is not None and one.symptom.part == "wrapper"
     threads = _threads(one) if role == "root" and not follows else ()
@@ -425,8 +427,12 @@ def _threads(one: Candidate) -> tuple[KnownIssue, ...]:
 def _findings_of_metrics(
     evidence: Evidence, hits: Sequence[Hit], context: FixContext, *, rooted: bool
 ) -> list[Finding]:
-    """Findings from trends of metrics. One is the root only where nothing else ended the run."""
-    courses = [hit for hit in (*hits, *evidence.trends) if hit.symptom.kind == "course"]
+    """Findings from trends of metrics. One is the root only where nothing else ended the run.
+
+    What a line said of a metric counts until two signs of progress came after it: `'loss': nan` of one bad step.
+    """
+    said = [hit for hit in hits if not (hit.symptom.trends and hit.last.offset < evidence.progress_before)]
+    courses = [hit for hit in (*said, *evidence.trends) if hit.symptom.kind == "course"]
     found = {hit.symptom.id: hit for hit in courses if not _is_passed(hit.symptom, evidence)}
     ordered = sorted(found.values(), key=lambda hit: (hit.symptom.part != "cause", hit.first.offset))
     return [

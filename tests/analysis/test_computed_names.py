@@ -88,6 +88,26 @@ def test_a_module_that_puts_others_below_itself_lacks_no_submodule_for_certain(p
     assert symbols.has("pkg.new.inner.name") is False
 
 
+@pytest.mark.parametrize(
+    "root",
+    [
+        'def alias(name, target):\n    sys.modules[name] = target\nalias(f"{__name__}.beds", ".rows")\n'
+        'for name in NAMES:\n    alias(f"{__name__}.{name}_fast", name)\n',
+        'ALIASES = {"beds": "rows"}\nFAST = re.compile(r"pkg\\.(\\w+)_fast")\n'
+        "sys.meta_path.append(Finder(ALIASES, FAST))\n",
+    ],
+)
+def test_earlier_names_of_modules_that_the_package_serves_are_not_missing_for_certain(
+    package: Package, root: str
+) -> None:
+    """As transformers 5 serves tokenization_utils, and image_processing_x_fast for image_processing_x."""
+    symbols = package({"__init__.py": root, "rows.py": "", "sown.py": ""})
+    assert symbols.has("pkg.beds.Bed") is None
+    assert symbols.has("pkg.sown_fast.Bed") is None
+    assert symbols.has("pkg.mown_fast.Bed") is False
+    assert symbols.has("pkg.paths.Bed") is False
+
+
 def test_what_is_bound_by_name_binds_that_name_alone(package: Package) -> None:
     start = "def start():\n    global server\n    server = 1\n\n"
     start += "from other import Lazy\nLazy('models', globals(), 'pkg.models')\n"

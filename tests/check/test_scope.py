@@ -284,3 +284,18 @@ def test_a_cache_and_a_home_are_no_project(tmp_path: Path, monkeypatch: pytest.M
     assert findings(project / ".cache/verl") == {}
     monkeypatch.setenv("HOME", str(project))
     assert findings(tree) == {}
+
+
+def test_file_without_a_use_that_the_job_imports_and_that_is_no_python_is_named(tmp_path: Path) -> None:
+    root = tmp_path / "fork"
+    main = "from verl.trainer.rows import rows\nfrom vllm.gone import X\ndef main():\n    rows()\n"
+    files = {
+        "verl/trainer/main_ppo.py": main,
+        "verl/trainer/rows.py": "def rows(:\n",
+        "verl/trainer/other.py": "def other(:\n",
+    }
+    assert findings(root, **files)["verl/trainer/main_ppo.py"].severity == "break"
+    package = tmp_path / "sources/vllm"
+    target = Target({"vllm": "1"}, {"vllm": Symbols(package)}, {"vllm": "1"})
+    project, _ = open_project(root, target.against, target.words)
+    assert [file for file, _ in check_pair(project, target, verl="0.7.0").unreadable] == ["verl/trainer/rows.py"]

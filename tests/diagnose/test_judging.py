@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from patcher.diagnose.fixes import FixContext
+from patcher.diagnose.frame import frame_of
 from patcher.diagnose.scanner import Scanner
 from patcher.diagnose.verdict import diagnosis_of
 from tests.diagnose.diagnosed import LOGS, SYMPTOMS, TRACEBACK, diagnosed, healthy, root, symptom, unfinished
@@ -518,3 +519,25 @@ def test_what_cann_says_below_a_failed_call_is_quoted() -> None:
     assert found.root is not None
     assert found.root.explanation is not None
     assert str(found.root.explanation.sentence) == "CANN says: The tensor cannot be larger than 8 dimensions."
+
+
+def test_exception_that_is_only_raised_again_comes_behind_the_one_with_its_frames() -> None:
+    again = TRACEBACK.replace("start()", "raise result") + "ValueError: 3 rows, not 4\n"
+    worker = "".join(f"(Worker pid=8) {line}\n" for line in INNER.splitlines())
+    assert root(diagnosed(again + worker, ended=True)) == ("unknown", 8)
+
+
+def test_warning_of_python_is_no_cause_of_an_exception() -> None:
+    warned = "/app/hub.py:9: UserWarning: CUDA out of memory while looking\n  warnings.warn(\n"
+    assert root(diagnosed(warned + INNER, ended=True)) == ("unknown", 6)
+    assert root(diagnosed(warned.partition("\n")[0] + "\n" + INNER, ended=True)) == ("memory", 1)
+
+
+def test_folder_called_verl_is_no_tree_of_it() -> None:
+    for path, shown in (
+        ("/w/verl/ART/src/art/a.py", "/w/verl/ART/src/art/a.py"),
+        ("/w/verl/utils/a.py", "verl/utils/a.py"),
+    ):
+        frame = frame_of(f'  File "{path}", line 3, in f')
+        assert frame is not None
+        assert frame.path == shown

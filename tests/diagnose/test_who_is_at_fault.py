@@ -476,3 +476,15 @@ def test_tensor_without_values() -> None:
         "RuntimeError: Tensor on device cuda:0 is not on the expected device meta!\n",
     )
     assert "has no values" in often
+
+
+def test_graph_that_was_kept_on_the_disk() -> None:
+    path = "/root/.cache/vllm/torch_compile_cache/ab12/rank_0/inductor_cache/c7/c7a.py"
+    _, often = said(frame(path, "arg0_1, arg1_1 = args"), "ValueError: too many values to unpack (expected 2)\n")
+    assert "has kept on the disk" in often
+
+
+def test_file_that_is_no_json() -> None:
+    line = "json.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char 0)\n"
+    _, often = said(frame("/app/farm.py", "config = json.load(f)"), line)
+    assert "is no JSON" in often

@@ -253,11 +253,8 @@ def _function_result(
         return (Unknown(f"{full_name(function)} calls methods that the tree overrides"),)
     frame = frame_of(function.module, function.owner, header, receiver)
     if header.returns is not None:
-        found = annotated_as(program, header.returns, function.module, frame)
-        # `@contextmanager` turns `-> Iterator[X]` into a manager whose `as` name is an X.
-        if not header.marks.isdisjoint(("contextmanager", "asynccontextmanager")):
-            found = union(*(one.elements if isinstance(one, Container) else (one,) for one in found))
-        return found
+        # What `@contextmanager` makes of `-> Iterator[X]` is entered to get the X.
+        return annotated_as(program, header.returns, function.module, frame)
     body = program.symbols(function.module).body(function.module, header)
     # More than six `return` statements seldom agree on a class. The number is a guess; each costs one inference.
     if not body.returned or len(body.returned) > 6 or body.yields:

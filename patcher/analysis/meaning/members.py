@@ -42,7 +42,8 @@ from patcher.analysis.symbols.definition import is_property
 from patcher.analysis.symbols.text_index import Mention, TextIndex
 from patcher.analysis.syntax import below, statements_below
 
-_ONE_ELEMENT = frozenset({"get", "pop", "popleft", "setdefault"})
+_ONE_ELEMENT = frozenset({"get", "pop", "popleft", "setdefault", "__enter__", "__aenter__"})
+"""`__enter__` is that of a context manager: `-> Iterator[X]` of a function that is made into one."""
 _EVERY_ELEMENT = frozenset({"copy", "values"})
 
 

@@ -139,7 +139,7 @@ class Modules:
                 ("puts submodules", above.name), lambda: self._puts_submodules(above)
             ):
                 return Unknown(f"{above.name} puts modules under computed names into sys.modules")
-            return None
+            return self._served_by_root(dotted)
         if (path / "__init__.py").is_file():
             return Module(dotted, path / "__init__.py", path)
         if dotted != self.name and (file := path.with_name(path.name + ".py")).is_file():
@@ -151,6 +151,23 @@ class Modules:
         # A namespace package: a folder without `__init__.py`.
         if path.is_dir():
             return Module(dotted, None, path)
+        return None
+
+    def _served_by_root(self, dotted: str) -> Unknown | None:
+        """A module without a file that the package's own `__init__.py` serves under an earlier name; None for others.
+
+        _create_module_alias(f"{__name__}.tokenization_utils", ".tokenization_utils_sentencepiece")
+        sys.meta_path.append(Finder())      # image_processing_x_fast is image_processing_x
+        """
+        root = self.find(self.name) if dotted != self.name else None
+        text = self.text(root) if isinstance(root, Module) else b""
+        if b"sys.meta_path" not in text and b"sys.modules[" not in text:
+            return None
+        folder, _, name = dotted.rpartition(".")
+        earlier, _, added = name.rpartition("_")
+        named = re.search(rb"[\"'.]%b[\"']" % re.escape(name.encode()), text) is not None
+        if named or (earlier and f"_{added}".encode() in text and isinstance(self.find(f"{folder}.{earlier}"), Module)):
+            return Unknown(f"{self.name} serves modules under earlier names")
         return None
 
     def _is_in_compiled(self, dotted: str) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from patcher.analysis.configuration import Composition, below, compose, load
+from patcher.analysis.configuration import Composition, below, compose, group_key, load
 from patcher.analysis.findings import Broken, FindingKind, Fine, Problem, Undecided, Unrelated, Verdict
 from patcher.analysis.meaning import Program
 from patcher.analysis.project import Project
@@ -145,7 +145,8 @@ def _entry(use: Use, need: ConfigKey, made: _Configured, project: Project) -> Ve
         case NoEntry(entry=entry) if entry.partition(".")[0] == project.top:
             detail = phrase("{entry} is not in this tree", entry=entry)
             return _broken(use, entry, detail, kind="module-removed")
-        case NoConfig(name=name) if need.config:
+        # `--config-name "$1"`
+        case NoConfig(name=name) if need.config and "$" not in name:
             return _broken(use, name, phrase("there is no config {name}", name=name))
         case Composition():
             return Fine(need.entry)
@@ -164,7 +165,7 @@ def _of_foreign_program(need: ConfigKey, project: Project) -> Verdict:
 
 
 def _judge(use: Use, need: ConfigKey, made: Composition, project: Project) -> Verdict:
-    if (group := made.groups.get(need.dotted)) is not None:
+    if (group := made.groups.get(group_key(need.dotted))) is not None:
         # `model=unknown`: hydra finds no such file in the group.
         missing = [path for path in made.missing if path.endswith(f"/{group}")]
         if missing and need.value == group:

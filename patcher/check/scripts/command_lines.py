@@ -144,7 +144,9 @@ class CommandLine:
         ours = entry.partition(".")[0] in ("verl", "recipe") or any(given.top in _TELLING for given in keys)
         if not ours:
             return
-        # Another config folder than that of the entry point: its files are not looked into.
+        # Another config folder than that of the entry point, or one beside it: its files are not looked into.
+        # `hydra.searchpath=[pkg://verl_mlite.config]`
+        folder = next((given.value for given in keys if given.key == "hydra.searchpath" and given.value), folder)
         if folder != "config":
             config = f"{folder}/{config or '(default)'}"
         groups = tuple((given.key, given.value) for given in keys if given.picks and given.value is not None)

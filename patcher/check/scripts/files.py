@@ -69,12 +69,22 @@ def uses_of_scripts(root: Path, globs: Iterable[str]) -> tuple[tuple[Use, ...], 
 
 
 def _matching(root: Path, pattern: str) -> list[Path]:
+    folder = root / pattern
+    if pattern and folder.is_dir():
+        below = (path for path in folder.rglob("*") if path.is_file() and _is_script(path.relative_to(folder)))
+        return sorted(below)
     base, relative = (root, pattern) if not Path(pattern).is_absolute() else (Path("/"), pattern.lstrip("/"))
     try:
         found = {path for path in base.glob(relative) if path.is_file()}
     except (ValueError, NotImplementedError):
         return []
     return sorted(found)
+
+
+def _is_script(path: Path) -> bool:
+    """Whether a file of a folder that was named is a script or settings by its name, and in no hidden folder."""
+    hidden = any(part.startswith(".") for part in path.parts[:-1])
+    return not hidden and path.suffix != ".py" and _reader_of(path.name, "") is not None
 
 
 Reader: TypeAlias = Callable[[str, str, int], Iterator[Use | Misread]]

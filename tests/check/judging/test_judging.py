@@ -14,6 +14,33 @@ BASE = "class Base:\n    def run(self, x, *, fast=False): ...\n    def again(sel
 
 CASES = [
     (
+        "what a manager made of a generator gives is what the generator yields",
+        """
+        from pkg.a import client, handed
+        async def serve():
+            async with client() as engine:
+                engine.gone()
+                engine.there()
+            with handed() as other:
+                other.gone()
+        """,
+        {
+            "a.py": """
+            from collections.abc import AsyncIterator, Iterator
+            from contextlib import asynccontextmanager, contextmanager
+            class Engine:
+                def there(self): ...
+            @asynccontextmanager
+            async def client() -> AsyncIterator[Engine]:
+                yield Engine()
+            @contextmanager
+            def handed() -> Iterator[Engine]:
+                yield Engine()
+            """
+        },
+        {("attribute-removed", "pkg.a.Engine.gone")},
+    ),
+    (
         "what a function makes is of the very class that it says, what it is handed may be of one that derives from it",
         """
         from pkg.a import Engine

@@ -132,6 +132,20 @@ def test_the_config_and_its_groups_are_those_of_the_command(judged: Callable[...
     assert isinstance(judged("0.9.1", "engine.strategy", entry="verl.trainer.sft_trainer"), Fine)
 
 
+def test_group_is_chosen_by_its_name_where_its_values_go_there_anyhow(judged: Callable[..., Verdict]) -> None:
+    """`engine=megatron` of a config whose defaults say `engine@engine: fsdp`."""
+    entry, key = "verl.trainer.sft_trainer", "engine.tensor_model_parallel_size"
+    assert isinstance(judged("0.9.1", key, entry=entry), Broken)
+    for group in ("engine", "engine@engine"):
+        chosen = ((group, "megatron"),)
+        assert isinstance(judged("0.9.1", key, entry=entry, groups=chosen), Fine)
+        assert isinstance(judged("0.9.1", group, value="megatron", entry=entry, groups=chosen), Fine)
+
+
+def test_config_that_the_script_is_given_is_not_known(judged: Callable[..., Verdict]) -> None:
+    assert isinstance(judged("0.9.1", "", entry="verl.trainer.main_ppo", config="${1}"), Undecided)
+
+
 def test_an_entry_point_that_is_gone_is_told_once(judged: Callable[..., Verdict]) -> None:
     entry = "verl.trainer.fsdp_sft_trainer"
     assert isinstance(judged("0.7.0", "", entry=entry), Fine)

@@ -132,3 +132,22 @@ def test_an_absolute_glob_names_files_outside_of_the_tree(tmp_path: Path) -> Non
     found, notes = uses_of_scripts(tmp_path / "tree", [str(tmp_path / "*.sh")])
     assert [use.file for use in found] == [str(tmp_path / "run.sh")]
     assert not notes
+
+
+def test_folder_stands_for_the_scripts_and_settings_in_it(tmp_path: Path) -> None:
+    line = "export VLLM_{}=1\n"
+    for number, name in enumerate(("run.sh", "a/b/go.slurm", "conf/prod.env", ".venv/bin/activate.sh", "notes.txt")):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(line.format(number))
+    for folder, files in ((".", {"run.sh", "a/b/go.slurm", "conf/prod.env"}), ("a", {"a/b/go.slurm"})):
+        found, _ = uses_of_scripts(tmp_path, [folder])
+        assert {use.file for use in found} == files
+
+
+def test_configs_beside_those_of_the_tree_are_not_looked_into() -> None:
+    text = """
+        python3 -m verl.trainer.main_ppo actor@actor_rollout_ref.actor=lite hydra.searchpath=[pkg://lite.config]
+    """
+    found, _ = script_uses("run.sh", textwrap.dedent(text).lstrip("\n"))
+    configs = {use.need.config for use in found if isinstance(use.need, ConfigKey)}
+    assert configs == {"[pkg://lite.config]/(default)"}
