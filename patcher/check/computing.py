@@ -77,7 +77,6 @@ def compute(session: Session, request: CheckRequest) -> tuple[Check, bool]:
     notes = (
         *((session.merged_verl.text,) if session.merged_verl is not None else ()),
         *((empty,) if empty is not None else () if report.uses else (_about_no_use(report),)),
-        *report.notes,
         *misread,
         *beyond,
         *copies,
