@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from patcher.analysis import expressions as ex
-from patcher.analysis.bindings import FunctionHeader, FunctionNode
+from patcher.analysis.bindings import FunctionNode
 from patcher.analysis.expressions import Expression, below, dotted_or_called, expression, last_name
 from patcher.analysis.meaning.annotations import type_named
 from patcher.analysis.meaning.inference import infer
@@ -60,7 +60,6 @@ class NotOurs:
 
 Callable_: TypeAlias = Takes | NotOurs | Unknown
 _FREE = Signature((), any_positional=True, any_keyword=True)
-_ENUMS = ("enum.",)
 
 
 def takes(program: Program, called: Meaning) -> Callable_:
@@ -118,9 +117,7 @@ def _function(
     changes = changes_parameters(program, function)
     if changes is None:
         return Unknown(f"{function.qualname} is decorated", symbol)
-    signature = read_parameters(function.header, bound=bound)
-    if changes:
-        signature = _with(signature, changes)
+    signature = _with(read_parameters(function.header, bound=bound), changes)
     return Takes(with_forwarded(program, function, signature, receiver), symbol)
 
 
@@ -146,10 +143,9 @@ def _constructor(program: Program, owner: Class | TreeClass) -> Callable_:
                 order.append(base)
             case Outside(name=name):
                 # `State("running")` and `Options(a=1)` take what their generated constructors take.
-                if name.startswith(_ENUMS) or name.endswith(".TypedDict"):
+                if name.startswith("enum.") or name.endswith(".TypedDict"):
                     return Takes(_FREE, symbol)
-                if _is_exception(name):
-                    raised = True
+                raised = raised or _is_exception(name)
                 order.append(External(name))
             case Unknown():
                 order.append(base)
@@ -176,23 +172,15 @@ def _constructor(program: Program, owner: Class | TreeClass) -> Callable_:
                 made = _with(made, frozenset(own))
             return Takes(made, symbol)
         case header:
-            home = next(base for base in order if _holds(program, base, header))
-            assert isinstance(home, Class)
+            classes = (base for base in order if isinstance(base, Class))
+            home = next(base for base in classes if header in methods(program.symbols(base.module), base))
             function = Function(home.module, f"{home.qualname}.{header.name}", header, home)
-            changes = changes_parameters(program, function)
-            if changes is None:
-                return Unknown(f"{function.qualname} is decorated", symbol)
-            signature = _with(read_parameters(header, bound=True), changes)
-            return Takes(with_forwarded(program, function, signature, InstanceOf(owner, exact=True)), symbol)
+            return _function(program, function, bound=True, symbol=symbol, receiver=InstanceOf(owner, exact=True))
 
 
 def _is_exception(name: str) -> bool:
     kind = getattr(builtins, name.removeprefix("builtins."), None)
     return isinstance(kind, type) and issubclass(kind, BaseException)
-
-
-def _holds(program: Program, base: object, header: FunctionHeader) -> bool:
-    return isinstance(base, Class) and header in methods(program.symbols(base.module), base)
 
 
 _KEEP = frozenset(
