@@ -298,9 +298,10 @@ def _key(walk: Walk, node: Function | ast.ClassDef) -> str:
     """The qualified name; with the line, where the name alone does not tell which definition is meant."""
     key = walk.scope.within(node.name)
     # Two definitions of one name are told apart by their line: `Name@12`.
-    ambiguous = walk.scope.kind == "module" and node.name in walk.again
-    taken = walk.classes if isinstance(node, ast.ClassDef) else walk.functions
-    return f"{key}@{node.lineno}" if ambiguous or key in taken or key in walk.begun else walk.begin(key)
+    if key in walk.begun or (walk.scope.kind == "module" and node.name in walk.again):
+        return f"{key}@{node.lineno}"
+    walk.begun.add(key)
+    return key
 
 
 def _plain(key: str) -> str:

@@ -79,6 +79,7 @@ class Walk:
         self.classes: dict[str, ClassDraft] = {}
         self.functions: dict[str, FunctionFacts] = {}
         self.begun: set[str] = set()
+        """Qualified names that definitions have: the next one of that name gets its line as well."""
         self.stars: list[str] = []
         self.again: frozenset[str] = frozenset()
         """Names that the module's body binds more than once."""
@@ -156,15 +157,6 @@ class Walk:
         yield
         self.scope, self.function, self.conditions, self.caught, self.unsure = before
         self._context = None
-
-    def assume_nothing(self) -> None:
-        self.conditions = ()
-        self._context = None
-
-    def begin(self, key: str) -> str:
-        """Reserve a qualified name for a definition, so that the next one of that name gets its line as well."""
-        self.begun.add(key)
-        return key
 
     @staticmethod
     def is_builtin(name: str) -> bool:

@@ -68,8 +68,9 @@ def _visit(walk: Walk, tree: ast.Module, content: bytes) -> None:
         isinstance(node, ast.ImportFrom) and node.module == "__future__" and node.names[0].name == "annotations"
         for node in tree.body[:3]
     )
-    walk.run(tree.body)
-    walk.assume_nothing()
+    # What the module's body assumes behind a `return` or `raise` under a condition ends with it.
+    with walk.under():
+        walk.run(tree.body)
     # Functions are visited after the module body, so what they declare `global` must be known beforehand. A search in
     # the text is enough: a name too many only stands for itself.
     statements = _GLOBAL.findall(content.decode(errors="replace")) if b"global " in content else []
