@@ -38,9 +38,9 @@ def argument_repairs(finding: Finding, inputs: DraftInputs) -> list[Repair]:
     sites = keyword_sites(finding, parameter, inputs)
     if not sites:
         return _by_position(finding, callee, parameter, old, new, inputs)
-    if len(sites) != 1 or (keyword := sites[0].keyword) is None:
+    if len(sites) != 1:
         return []
-    site = sites[0]
+    site, keyword = sites[0]
     title: Phrase
     edit: Edit
     has: tuple[str, ...] = ()
