@@ -20,13 +20,14 @@ from patcher.analysis.meaning.meanings import (
     Meaning,
     Method,
     Outside,
+    Receiver,
     SuperOf,
     TreeClass,
     TypeOf,
     frame_of,
     is_class_method,
 )
-from patcher.analysis.meaning.members import Receiver, ancestry, dotted, lookup
+from patcher.analysis.meaning.members import ancestry, dotted, lookup
 from patcher.analysis.symbols import (
     Class,
     External,

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from typing import TypeAlias
 
 from patcher.analysis.bindings import ClassHeader, FunctionHeader, FunctionNode, class_header
 from patcher.analysis.expressions import Expression, Name, expression, shown
@@ -25,6 +24,7 @@ from patcher.analysis.meaning.meanings import (
     Meanings,
     Method,
     Outside,
+    Receiver,
     SuperOf,
     TooFarError,
     TreeClass,
@@ -109,8 +109,6 @@ def _for_checkers(program: Lookup, module: Module, name: str, found: Definition)
                 return Variable(module.name, name, None, binding.annotation)
     return found
 
-
-Receiver: TypeAlias = InstanceOf | TypeOf | Class | TreeClass
 
 _MOST_BASES = 150
 """How many classes one class may inherit from, each as often as a way leads there. A class of verl has 6 at most."""
