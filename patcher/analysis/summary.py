@@ -14,7 +14,7 @@ from patcher.analysis.bindings import Binding, Imported, assigned, imports
 from patcher.analysis.expressions import Compare, Expression, expression, maybe
 from patcher.analysis.statement_walk import StatementContext, statements_of
 from patcher.analysis.steps import Steps, steps_of_small
-from patcher.analysis.syntax import may_be_of_versions, may_name, module_name, parts, strings, written
+from patcher.analysis.syntax import FunctionNode, may_be_of_versions, may_name, module_name, parts, strings, written
 from patcher.analysis.uses import Condition, When
 from patcher.packages.releases.kept import Packed
 
@@ -218,9 +218,7 @@ class _Summarizer:
                 test = f"not ({test})"
             self.summary.raises.append(Raise(node.lineno, exception, test, at.conditions))
 
-    def _function(
-        self, node: ast.FunctionDef | ast.AsyncFunctionDef, into: Body, conditions: tuple[Condition, ...], owner: str
-    ) -> None:
+    def _function(self, node: FunctionNode, into: Body, conditions: tuple[Condition, ...], owner: str) -> None:
         arguments = node.args
         every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
         for part in (*node.decorator_list, *arguments.defaults, *filter(None, arguments.kw_defaults)):

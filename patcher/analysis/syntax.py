@@ -5,6 +5,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
+from typing import TypeAlias
+
+FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 
 _NO_PARTS = frozenset({"ctx", "op", "ops", "conversion", "kind", "type_comment", "id", "attr", "arg", "level"})
 _ABOVE = re.compile(r"^(?:\.\./)+")
@@ -45,7 +48,7 @@ def statements_below(node: ast.AST, *, nested: bool = True) -> Iterator[ast.stmt
         one = waiting.pop()
         if isinstance(one, ast.stmt):
             yield one
-            if not nested and isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            if not nested and isinstance(one, FunctionNode | ast.ClassDef):
                 continue
         inner: list[ast.AST] = []
         for part in ("body", "orelse", "handlers", "finalbody", "cases"):
@@ -144,7 +147,7 @@ def for_type_checkers(test: ast.expr) -> bool | None:
             return None
 
 
-def decorators(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> frozenset[str]:
+def decorators(node: FunctionNode | ast.ClassDef) -> frozenset[str]:
     """The last words of the decorators, called or not: `property`, `setter` of `@x.setter`, `cache` of `@cache()`."""
     return frozenset(last_name(mark.func if isinstance(mark, ast.Call) else mark) for mark in node.decorator_list)
 
@@ -155,7 +158,7 @@ def own_nodes(function: ast.AST) -> list[ast.AST]:
     waiting = parts(function)[::-1]
     while waiting:
         one = waiting.pop()
-        if not isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+        if not isinstance(one, FunctionNode | ast.ClassDef | ast.Lambda):
             found.append(one)
             waiting += parts(one)[::-1]
     return found

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from patcher.analysis import expressions as ex
-from patcher.analysis.bindings import FunctionNode
 from patcher.analysis.expressions import Expression, below, dotted_or_called, expression, last_name
 from patcher.analysis.meaning.annotations import type_named
 from patcher.analysis.meaning.inference import infer
@@ -41,6 +40,7 @@ from patcher.analysis.symbols import (
 from patcher.analysis.symbols.classes import has_metaclass, methods
 from patcher.analysis.symbols.definition import is_static
 from patcher.analysis.symbols.signature import constructor_of, read_parameters
+from patcher.analysis.syntax import FunctionNode
 
 if TYPE_CHECKING:
     from patcher.analysis.meaning.program import Program
@@ -258,7 +258,7 @@ def _returns_like(node: FunctionNode) -> bool:
     """Whether a decorator wraps with `functools.wraps` or gives back what it is given."""
     given: set[str] = set()
     for inner in ast.walk(node):
-        if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef):
+        if isinstance(inner, FunctionNode):
             given |= {argument.arg for argument in (*inner.args.posonlyargs, *inner.args.args)}
     for inner in ast.walk(node):
         match inner:

@@ -11,7 +11,7 @@ import ast
 import builtins
 import re
 
-from patcher.analysis.bindings import ClassHeader, FunctionHeader, FunctionNode, class_header
+from patcher.analysis.bindings import ClassHeader, FunctionHeader, class_header
 from patcher.analysis.expressions import Expression, Name, expression, shown
 from patcher.analysis.meaning.inference import function_result, infer, meaning_of, variable_value
 from patcher.analysis.meaning.lookup import Base, Lookup
@@ -40,7 +40,7 @@ from patcher.analysis.symbols import Absent, Class, Definition, External, Functi
 from patcher.analysis.symbols.classes import body_of_class, external_has, is_open, methods, own_member, set_on_self
 from patcher.analysis.symbols.definition import is_property
 from patcher.analysis.symbols.text_index import Mention, TextIndex
-from patcher.analysis.syntax import below, statements_below
+from patcher.analysis.syntax import FunctionNode, below, statements_below
 
 _ONE_ELEMENT = frozenset({"get", "pop", "popleft", "setdefault"})
 _EVERY_ELEMENT = frozenset({"copy", "values"})

@@ -9,9 +9,8 @@ import ast
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
-from patcher.analysis.syntax import below, last_name, own_nodes
+from patcher.analysis.syntax import FunctionNode, below, last_name, own_nodes
 from patcher.analysis.uses import Context, EngineFlag, EnvironmentVariable, Use
 
 _SETS_VARIABLES = (b"environ", b"env_vars", b"setenv", b"putenv", b"ENV")
@@ -184,8 +183,6 @@ _TO_ARGUMENTS = re.compile(r"\w*(?:cli_args|cmd_args|command_line|argv)\w*")
 _OPTION = re.compile(r"--[A-Za-z][\w.-]*(?:=.*)?", re.DOTALL)
 _SERVERS = ("vllm.entrypoints.openai.api_server", "vllm.entrypoints.cli.main")
 
-Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
-
 
 def engine_flag_uses(
     content: bytes, tree: ast.Module, file: str, context_of: Callable[[ast.AST], Context]
@@ -196,7 +193,7 @@ def engine_flag_uses(
         return
     nodes = below(tree)
     if _imports_vllm(nodes):
-        functions = {node: own_nodes(node) for node in nodes if isinstance(node, Function)}
+        functions = {node: own_nodes(node) for node in nodes if isinstance(node, FunctionNode)}
         given = _parameters_given(functions)
         for function, own in functions.items():
             reader = _FlagReader(file, context_of, own)
@@ -277,7 +274,7 @@ def _is_serve(node: ast.expr) -> bool:
     )
 
 
-def _parameters_given(functions: Mapping[Function, list[ast.AST]]) -> dict[str, frozenset[str]]:
+def _parameters_given(functions: Mapping[FunctionNode, list[ast.AST]]) -> dict[str, frozenset[str]]:
     """Parameters of the file's own functions that are handed such a dict."""
     by_name = {function.name: function for function in functions}
     found: dict[str, set[str]] = {}

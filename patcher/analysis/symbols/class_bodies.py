@@ -11,7 +11,7 @@ from patcher.analysis.bindings import FunctionHeader, assigned, first_line
 from patcher.analysis.expressions import Expression, expression, maybe
 from patcher.analysis.symbols.computed_names import body_computes_names
 from patcher.analysis.symbols.scope import Scope, literal_table, read_scope
-from patcher.analysis.syntax import statements_below
+from patcher.analysis.syntax import FunctionNode, statements_below
 
 
 class SetOnSelf(NamedTuple):
@@ -87,7 +87,7 @@ def _read_attributes(
     """Also tells whether some attributes are set by computed names."""
     found: dict[str, list[SetOnSelf]] = {}
     computed = False
-    inside = {first_line(one): one for one in statements_below(owner) if isinstance(one, _FUNCTIONS)}
+    inside = {first_line(one): one for one in statements_below(owner) if isinstance(one, FunctionNode)}
 
     def note(name: str, value: ast.expr | None, annotation: ast.expr | None, method: FunctionHeader | None) -> None:
         found.setdefault(name, []).append(SetOnSelf(maybe(value), maybe(annotation), method))
@@ -169,6 +169,3 @@ def _on(target: ast.expr | None, me: str, value: ast.expr | None = None) -> Iter
                 yield name, given
             case _:
                 pass
-
-
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

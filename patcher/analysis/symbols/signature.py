@@ -7,13 +7,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from patcher.analysis import expressions as ex
-from patcher.analysis.bindings import FunctionHeader, FunctionNode
+from patcher.analysis.bindings import FunctionHeader
 from patcher.analysis.expressions import Expression, dotted_or_called, last_name, shown
 from patcher.analysis.parameters import Parameter, Signature
 from patcher.analysis.symbols.classes import Base, body_of_class, linearise, methods
 from patcher.analysis.symbols.definition import Class, Definition, External, Function, Unknown, Variable, is_static
 from patcher.analysis.symbols.lookup import Lookup
-from patcher.analysis.syntax import below
+from patcher.analysis.syntax import FunctionNode, below
 from patcher.analysis.syntax import last_name as last_name_in
 
 

@@ -13,6 +13,7 @@ from patcher.analysis.expressions import Name
 from patcher.analysis.findings import Finding
 from patcher.analysis.symbols import Class, Function, Symbols, Variable, full_name
 from patcher.analysis.symbols.definition import is_property
+from patcher.analysis.syntax import FunctionNode
 from patcher.check.drafts.inputs import DraftInputs, Repair
 from patcher.check.drafts.sites import expression, fitted, text_of, written
 from patcher.i18n import Phrase, phrase
@@ -150,7 +151,7 @@ class Inlined:
     module: str = ""
 
 
-def body_of(node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.expr | None:
+def body_of(node: FunctionNode) -> ast.expr | None:
     """The one expression that a function returns, warnings and error handlers that raise again aside."""
     statements = [one for one in node.body if not _has_no_effect(one)]
     # `try: return self._impl(x) / except Error: log; raise` does no more than its body.

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from patcher.analysis.bindings import FunctionNode
 from patcher.analysis.symbols import Class, Function, Symbols
 from patcher.analysis.symbols.classes import linearise, methods, set_on_self
 from patcher.analysis.symbols.definition import is_static
+from patcher.analysis.syntax import FunctionNode
 from patcher.i18n import Phrase, phrase
 
 

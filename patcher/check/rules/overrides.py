@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import cast
 
-from patcher.analysis.bindings import FunctionHeader, FunctionNode
+from patcher.analysis.bindings import FunctionHeader
 from patcher.analysis.expressions import Attribute, Call, Expression, Name, expression
 from patcher.analysis.findings import Broken, Fine, Problem, Unrelated, Verdict
 from patcher.analysis.meaning import Class, Function, Program, TreeClass
@@ -25,7 +25,7 @@ from patcher.analysis.symbols.classes import methods, own_member
 from patcher.analysis.symbols.definition import is_property, is_static
 from patcher.analysis.symbols.signature import read_parameters
 from patcher.analysis.symbols.text_index import TextIndex
-from patcher.analysis.syntax import below
+from patcher.analysis.syntax import FunctionNode, below
 from patcher.analysis.uses import MethodOf, Use
 from patcher.i18n import phrase
 
