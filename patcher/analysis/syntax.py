@@ -61,6 +61,11 @@ def module_name(file: str) -> str:
     return _ABOVE.sub("", file, count=1).removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
 
+def text_in(node: ast.AST | None) -> str | None:
+    """The text that is written out as a literal; None for anything else."""
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
+
+
 def strings(node: ast.AST | None) -> tuple[str, ...]:
     """The strings in an expression."""
     if node is None:

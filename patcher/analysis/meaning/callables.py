@@ -40,7 +40,7 @@ from patcher.analysis.symbols import (
 from patcher.analysis.symbols.classes import has_metaclass, methods
 from patcher.analysis.symbols.definition import is_static
 from patcher.analysis.symbols.signature import constructor_of, read_parameters
-from patcher.analysis.syntax import FunctionNode
+from patcher.analysis.syntax import FunctionNode, text_in
 
 if TYPE_CHECKING:
     from patcher.analysis.meaning.program import Program
@@ -337,9 +337,9 @@ def _keyword_spread(node: FunctionNode) -> tuple[ex.Call, bool, frozenset[str]] 
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attribute), args=[key, *_]) if (
                 name == words and attribute in _READS
             ):
-                if not (isinstance(key, ast.Constant) and isinstance(key.value, str)):
+                if (text := text_in(key)) is None:
                     return None
-                read.add(key.value)
+                read.add(text)
                 known += 1
             case ast.Compare(left=ast.Constant(value=str() as key), comparators=[ast.Name(id=name)]) if name == words:
                 read.add(key)

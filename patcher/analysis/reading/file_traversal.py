@@ -24,6 +24,7 @@ from patcher.analysis.reading.local_values import (
     plain,
     union_of,
 )
+from patcher.analysis.syntax import text_in
 from patcher.analysis.uses import (
     MOST_CONDITIONS,
     Bound,
@@ -309,9 +310,7 @@ def _subscript(walk: Walk, target: ast.Subscript, value: Value, expression: ast.
     of = walk.value(target.value)
     walk.value(target.slice)
     if isinstance(of, ContainerValue):
-        key = target.slice.value if isinstance(target.slice, ast.Constant) else None
-        text = key if isinstance(key, str) else None
-        item = Item(text, value, target.lineno, identifier(expression), walk.conditions)
+        item = Item(text_in(target.slice), value, target.lineno, identifier(expression), walk.conditions)
         put(walk, target.value, added(of, item))
 
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from patcher.analysis.syntax import FunctionNode, below, last_name, own_nodes
+from patcher.analysis.syntax import FunctionNode, below, last_name, own_nodes, text_in
 from patcher.analysis.uses import Context, EngineFlag, EnvironmentVariable, Use
 
 _SETS_VARIABLES = (b"environ", b"env_vars", b"setenv", b"putenv", b"ENV")
@@ -152,8 +152,7 @@ class _VariableReader:
     def _add(self, where: ast.AST, name: str, line: int, value: ast.expr | None) -> None:
         # Keys in lower case are no variables: an `env` dict of a reinforcement-learning environment has such.
         if _VARIABLE.fullmatch(name):
-            text = value.value if isinstance(value, ast.Constant) and isinstance(value.value, str) else None
-            self.uses.append(Use(self.file, line, EnvironmentVariable(name, text), self.context_of(where)))
+            self.uses.append(Use(self.file, line, EnvironmentVariable(name, text_in(value)), self.context_of(where)))
 
 
 def _is_container(node: ast.expr) -> bool:
@@ -170,9 +169,9 @@ def _is_container(node: ast.expr) -> bool:
 def _constants(tree: ast.Module) -> dict[str, str]:
     """Names that the module's body sets to a text."""
     return {
-        target.id: node.value.value
+        target.id: text
         for node in tree.body
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        if isinstance(node, ast.Assign) and (text := text_in(node.value)) is not None
         for target in node.targets
         if isinstance(target, ast.Name)
     }
@@ -332,10 +331,10 @@ class _FlagReader:
         match value:
             case ast.Dict(keys=keys, values=values):
                 for key, item in zip(keys, values, strict=True):
-                    if isinstance(key, ast.Constant) and isinstance(key.value, str):
-                        self._add(value, key.value, key.lineno, item)
-                    elif key is None:
+                    if key is None:
                         self._keys(item)
+                    elif (name := text_in(key)) is not None:
+                        self._add(value, name, key.lineno, item)
             case ast.Call(func=ast.Name(id="dict")):
                 self._keywords(value)
             case _:

@@ -24,7 +24,7 @@ from patcher.analysis.reading.local_values import (
     texts,
     union_of,
 )
-from patcher.analysis.syntax import caught, for_type_checkers, leaves
+from patcher.analysis.syntax import caught, for_type_checkers, leaves, text_in
 from patcher.analysis.uses import Condition, ImportOf, Member, Named, Result, Value, When, WhenRaised
 
 
@@ -121,8 +121,7 @@ def _delete(walk: Walk, node: ast.Delete) -> None:
                 container = walk.value(of)
                 walk.value(key)
                 if isinstance(container, ContainerValue):
-                    text = key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else None
-                    put(walk, of, container.without(text))
+                    put(walk, of, container.without(text_in(key)))
             case ast.Attribute(value=of):
                 walk.value(of)
             case _:

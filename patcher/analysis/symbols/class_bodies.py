@@ -11,7 +11,7 @@ from patcher.analysis.bindings import FunctionHeader, assigned, first_line
 from patcher.analysis.expressions import Expression, expression, maybe
 from patcher.analysis.symbols.computed_names import body_computes_names
 from patcher.analysis.symbols.scope import Scope, literal_table, read_scope
-from patcher.analysis.syntax import FunctionNode, statements_below
+from patcher.analysis.syntax import FunctionNode, statements_below, text_in
 
 
 class SetOnSelf(NamedTuple):
@@ -124,8 +124,8 @@ def _read_attributes(
                         args=[ast.Name(id=target), key, value],
                     )
                 ) if target == me:
-                    if isinstance(key, ast.Constant) and isinstance(key.value, str):
-                        note(key.value, value, None, header)
+                    if (text := text_in(key)) is not None:
+                        note(text, value, None, header)
                     else:
                         computed = True
                 case ast.With(items=items) | ast.AsyncWith(items=items):
