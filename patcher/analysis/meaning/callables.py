@@ -37,7 +37,7 @@ from patcher.analysis.symbols import (
     Variable,
     full_name,
 )
-from patcher.analysis.symbols.classes import has_metaclass, methods
+from patcher.analysis.symbols.classes import body_of_class, has_metaclass
 from patcher.analysis.symbols.definition import is_static
 from patcher.analysis.symbols.signature import constructor_of, read_parameters
 from patcher.analysis.syntax import FunctionNode, text_in
@@ -174,7 +174,7 @@ def _constructor(program: Program, owner: Class | TreeClass) -> Callable_:
             return Takes(made, symbol)
         case header:
             classes = (base for base in order if isinstance(base, Class))
-            home = next(base for base in classes if header in methods(program.symbols(base.module), base))
+            home = next(base for base in classes if header in body_of_class(program.symbols(base.module), base).methods)
             function = Function(home.module, f"{home.qualname}.{header.name}", header, home)
             return _function(program, function, bound=True, symbol=symbol, receiver=InstanceOf(owner, exact=True))
 

@@ -37,7 +37,7 @@ from patcher.analysis.meaning.meanings import (
     without_absent,
 )
 from patcher.analysis.symbols import Absent, Class, Definition, External, Function, Module, Unknown, Variable, full_name
-from patcher.analysis.symbols.classes import body_of_class, external_has, is_open, methods, own_member, set_on_self
+from patcher.analysis.symbols.classes import body_of_class, external_has, is_open, own_member
 from patcher.analysis.symbols.definition import is_property
 from patcher.analysis.symbols.text_index import Mention, TextIndex
 from patcher.analysis.syntax import FunctionNode, below, statements_below
@@ -258,7 +258,7 @@ def _of_tree(program: Lookup, base: TreeClass, name: str, receiver: Receiver) ->
 def _of_target(program: Lookup, base: Class, name: str, receiver: Receiver, order: tuple[Base, ...]) -> Meanings | None:
     symbols = program.symbols(base.module)
     found = own_member(symbols, base, name)
-    set_here = set_on_self(symbols, base).get(name, ()) if isinstance(receiver, InstanceOf) else ()
+    set_here = body_of_class(symbols, base).attributes.get(name, ()) if isinstance(receiver, InstanceOf) else ()
     if found is not None:
         match found.definition:
             case Function() as function:
@@ -301,7 +301,7 @@ def _of_target(program: Lookup, base: Class, name: str, receiver: Receiver, orde
 def _delegates(program: Lookup, owner: Class, name: str, receiver: InstanceOf) -> Meanings | None:
     """What the class's `__getattr__` gives for a name; None if that cannot be known."""
     symbols = program.symbols(owner.module)
-    own = {method.name: method for method in methods(symbols, owner)}
+    own = {method.name: method for method in body_of_class(symbols, owner).methods}
     header = own.get("__getattr__")
     if header is None or "__getattribute__" in own:
         return None

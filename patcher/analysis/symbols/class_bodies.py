@@ -36,6 +36,7 @@ class ClassBody:
     methods: tuple[FunctionHeader, ...]
     """Those under conditions included."""
     fields: tuple[Field, ...]
+    """The annotated names, which are the fields of a dataclass: `size: int = 0`."""
     attributes: dict[str, list[SetOnSelf]]
     """What methods set on their first parameter, in the order of the source."""
     computes_attributes: bool

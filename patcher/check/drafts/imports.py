@@ -9,7 +9,7 @@ import libcst as cst
 
 from patcher.analysis.findings import Finding
 from patcher.analysis.symbols import Absent, Class, Definition, Function, Module, Symbols, Unknown, Variable, full_name
-from patcher.analysis.symbols.classes import declared_fields, methods
+from patcher.analysis.symbols.classes import body_of_class
 from patcher.analysis.uses import ImportOf
 from patcher.check.drafts.constants import renamed_constants
 from patcher.check.drafts.inputs import DraftInputs, Namesake, Repair
@@ -214,8 +214,8 @@ def _shared(old: frozenset[str], new: frozenset[str]) -> float:
 
 
 def _members(symbols: Symbols, owner: Class) -> frozenset[str]:
-    fields = {field.name for field in declared_fields(symbols, owner)}
-    return frozenset({method.name for method in methods(symbols, owner)} | fields)
+    body = body_of_class(symbols, owner)
+    return frozenset(one.name for one in (*body.methods, *body.fields))
 
 
 def _parameters(symbols: Symbols, definition: Function) -> frozenset[str]:

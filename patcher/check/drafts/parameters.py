@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from patcher.analysis.symbols import Class, Function, Symbols
-from patcher.analysis.symbols.classes import linearise, methods, set_on_self
+from patcher.analysis.symbols.classes import body_of_class, linearise
 from patcher.analysis.symbols.definition import is_static
 from patcher.analysis.syntax import FunctionNode
 from patcher.i18n import Phrase, phrase
@@ -80,7 +80,7 @@ def _constructor(symbols: Symbols, owner: Class) -> Callee | None:
 
 def _init(symbols: Symbols, owner: Class) -> FunctionNode | None:
     """The constructor that the class itself writes out."""
-    found = [method for method in methods(symbols, owner) if method.name == "__init__"]
+    found = [method for method in body_of_class(symbols, owner).methods if method.name == "__init__"]
     return symbols.modules.holding(owner.module).syntax(found[-1]) if found else None
 
 
@@ -109,7 +109,7 @@ def attribute_set_elsewhere(symbols: Symbols, owner: Class, name: str) -> str | 
     for base in linearise(symbols, owner):
         if not isinstance(base, Class):
             continue
-        for one in set_on_self(symbols, base).get(name, ()):
+        for one in body_of_class(symbols, base).attributes.get(name, ()):
             if one.method is not None and one.method.name != "__init__":
                 return one.method.name
     return None

@@ -15,7 +15,7 @@ from patcher.analysis.findings import Broken, FindingKind, Fine, Problem, Undeci
 from patcher.analysis.meaning import Program
 from patcher.analysis.project import Project
 from patcher.analysis.symbols import Class, Symbols
-from patcher.analysis.symbols.classes import declared_fields, linearise, methods
+from patcher.analysis.symbols.classes import body_of_class, linearise
 from patcher.analysis.uses import ConfigKey, Use
 from patcher.i18n import Phrase, phrase
 from patcher.worktree.python import UnreadableError, parse
@@ -76,9 +76,10 @@ def _fields_of(project: Project, dotted: str) -> frozenset[str] | None:
     for base in linearise(symbols, found):
         if isinstance(base, Class):
             # A constructor written by hand may take anything.
-            if any(method.name == "__init__" for method in methods(symbols, base)):
+            body = body_of_class(symbols, base)
+            if any(method.name == "__init__" for method in body.methods):
                 return None
-            names.update(field.name for field in declared_fields(symbols, base))
+            names.update(field.name for field in body.fields)
         elif not getattr(base, "name", "").startswith(("collections.", "typing.", "abc.", "builtins.")):
             return None
     return frozenset(names)

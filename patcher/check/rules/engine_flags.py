@@ -15,7 +15,7 @@ from patcher.analysis.expressions import Expression, expression
 from patcher.analysis.findings import Broken, Fine, Problem, Undecided, Unrelated, Verdict
 from patcher.analysis.meaning import Program
 from patcher.analysis.symbols import Class, Function, Module, Symbols
-from patcher.analysis.symbols.classes import declared_fields, linearise, methods
+from patcher.analysis.symbols.classes import body_of_class, linearise
 from patcher.analysis.symbols.module_summary import ModuleSummary
 from patcher.analysis.syntax import below, strings, text_in
 from patcher.analysis.uses import EngineFlag, Use
@@ -102,7 +102,7 @@ class _Parser:
     def read_class(self, owner: Class) -> None:
         for base in linearise(self._symbols, owner):
             if isinstance(base, Class) and self._first(f"{base.module}.{base.qualname}"):
-                for method in methods(self._symbols, base):
+                for method in body_of_class(self._symbols, base).methods:
                     self._read(base.module, method, owner)
 
     def _read(self, module: str, function: FunctionHeader, owner: Class | None) -> None:
@@ -189,7 +189,7 @@ def _fields(symbols: Symbols, owner: Class) -> Iterator[str]:
     """A dataclass's fields, inherited ones included."""
     for base in linearise(symbols, owner):
         if isinstance(base, Class):
-            yield from (field.name for field in declared_fields(symbols, base))
+            yield from (field.name for field in body_of_class(symbols, base).fields)
 
 
 _OPPOSITES = (("disable_", "enable_"), ("enable_", "disable_"), ("no_", ""))

@@ -21,7 +21,7 @@ from patcher.analysis.meaning.members import ancestry, dotted
 from patcher.analysis.meaning.program import named
 from patcher.analysis.severity.guards import guards_of
 from patcher.analysis.symbols import Parameter, Signature
-from patcher.analysis.symbols.classes import methods, own_member
+from patcher.analysis.symbols.classes import body_of_class, own_member
 from patcher.analysis.symbols.definition import is_property, is_static
 from patcher.analysis.symbols.signature import read_parameters
 from patcher.analysis.symbols.text_index import TextIndex
@@ -131,7 +131,7 @@ def _inherited_calls(program: Program, owner: TreeClass, name: str) -> Iterator[
         if not isinstance(base, Class):
             continue
         symbols = program.symbols(base.module)
-        for method in methods(symbols, base):
+        for method in body_of_class(symbols, base).methods:
             # A method that the tree overrides itself does not run with the tree's class.
             if method.name in own:
                 continue
@@ -218,7 +218,7 @@ def _incomplete(owner: TreeClass, need: MethodOf, program: Program) -> tuple[Pro
             for name in (*base.facts.methods, *base.facts.attributes):
                 abstract.pop(name, None)
         elif isinstance(base, Class):
-            for method in methods(program.symbols(base.module), base):
+            for method in body_of_class(program.symbols(base.module), base).methods:
                 if "abstractmethod" in method.marks:
                     abstract[method.name] = base
                 else:
@@ -227,7 +227,7 @@ def _incomplete(owner: TreeClass, need: MethodOf, program: Program) -> tuple[Pro
         method.name
         for base in order
         if isinstance(base, Class)
-        for method in methods(program.symbols(base.module), base)
+        for method in body_of_class(program.symbols(base.module), base).methods
         if "abstractmethod" in method.marks
     } & set(own)
     if not implemented:
