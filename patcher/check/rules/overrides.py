@@ -15,12 +15,12 @@ from typing import cast
 from patcher.analysis.bindings import FunctionHeader
 from patcher.analysis.expressions import Attribute, Call, Expression, Name, expression
 from patcher.analysis.findings import Broken, Fine, Problem, Unrelated, Verdict
-from patcher.analysis.meaning import Class, Function, Program, TreeClass
+from patcher.analysis.meaning import Program, TreeClass
 from patcher.analysis.meaning.callables import changes_parameters
 from patcher.analysis.meaning.members import ancestry, dotted
 from patcher.analysis.meaning.program import named
 from patcher.analysis.severity.guards import guards_of
-from patcher.analysis.symbols import Parameter, Signature
+from patcher.analysis.symbols import Class, Function, Parameter, Signature
 from patcher.analysis.symbols.classes import body_of_class, own_member
 from patcher.analysis.symbols.definition import is_property, is_static
 from patcher.analysis.symbols.signature import read_parameters
@@ -213,6 +213,7 @@ def _incomplete(owner: TreeClass, need: MethodOf, program: Program) -> tuple[Pro
     ):
         return ()
     abstract: dict[str, Class] = {}
+    declared: set[str] = set()
     for base in reversed(order):
         if isinstance(base, TreeClass):
             for name in (*base.facts.methods, *base.facts.attributes):
@@ -221,16 +222,11 @@ def _incomplete(owner: TreeClass, need: MethodOf, program: Program) -> tuple[Pro
             for method in body_of_class(program.symbols(base.module), base).methods:
                 if "abstractmethod" in method.marks:
                     abstract[method.name] = base
+                    declared.add(method.name)
                 else:
                     abstract.pop(method.name, None)
-    implemented = {
-        method.name
-        for base in order
-        if isinstance(base, Class)
-        for method in body_of_class(program.symbols(base.module), base).methods
-        if "abstractmethod" in method.marks
-    } & set(own)
-    if not implemented:
+    # It implements none of those that its bases declare.
+    if declared.isdisjoint(own):
         return ()
     return tuple(
         Problem(
