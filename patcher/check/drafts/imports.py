@@ -215,7 +215,7 @@ def _shared(old: frozenset[str], new: frozenset[str]) -> float:
 
 def _members(symbols: Symbols, owner: Class) -> frozenset[str]:
     body = body_of_class(symbols, owner)
-    return frozenset(one.name for one in (*body.methods, *body.fields))
+    return frozenset({method.name for method in body.methods} | {field.name for field in body.fields})
 
 
 def _parameters(symbols: Symbols, definition: Function) -> frozenset[str]:
