@@ -30,7 +30,6 @@ class TreeClass:
 class TreeFunction:
     """A function of the tree, or one of its methods."""
 
-    module: str
     facts: FunctionFacts
 
 

@@ -244,7 +244,7 @@ def _of_tree(program: Lookup, base: TreeClass, name: str, receiver: Receiver) ->
         function = base.facts.methods[name]
         if isinstance(receiver, InstanceOf) and function.is_property:
             return program.evaluate(function.result)
-        return (TreeFunction(base.module, function),)
+        return (TreeFunction(function),)
     facts = program.project.module(base.module)
     if facts is not None and (inner := facts.classes.get(f"{base.facts.qualname}.{name}")) is not None:
         return (TreeClass(base.module, inner),)

@@ -88,7 +88,7 @@ def arguments(walk: Walk, node: ast.Call, values: dict[int, Value]) -> Arguments
                 continue
             # `f(**kwargs)` where `kwargs["x"] = 1` stands above: the finding is at the line of the key. A key that is
             # set only under conditions is passed only under them.
-            named = Keyword(item.key, item.line, spread=True)
+            named = Keyword(item.key, item.line)
             # Conditions that hold here anyway need not be repeated.
             further = _further(walk.conditions, item.conditions)
             if further:

@@ -243,7 +243,7 @@ def _note(walk: Walk, node: FunctionNode, key: str, scope: Scope, method: bool) 
     # `def build() -> Engine: return Engine()` gives no class that derives from it.
     elif isinstance(result, Instance) and scope.results and all(one == Result(result.of) for one in scope.results):
         result = Result(result.of)
-    facts = FunctionFacts(_plain(key), plain(result), *_marks(node))
+    facts = FunctionFacts(plain(result), *_marks(node))
     if not method:
         walk.functions[key] = facts
     elif scope.parent is not None:

@@ -45,7 +45,6 @@ class Callee:
     node: FunctionNode | None
     """The function, or the constructor if it is written out."""
     owner: Class | None = None
-    module: str = ""
 
     @property
     def positional(self) -> tuple[str, ...]:
@@ -55,9 +54,9 @@ class Callee:
 def callee_of(symbols: Symbols, dotted: str) -> Callee | None:
     """What a call of the dotted name runs; None if that is not written in the package."""
     match symbols.resolve(dotted).definition:
-        case Function(header=header, owner=owner, module=module) as function:
+        case Function(header=header, owner=owner) as function:
             node = symbols.syntax(function)
-            return Callee(_formals(node.args, drop=owner is not None and not is_static(header)), node, owner, module)
+            return Callee(_formals(node.args, drop=owner is not None and not is_static(header)), node, owner)
         case Class() as owner:
             return _constructor(symbols, owner)
         case _:
@@ -68,14 +67,14 @@ def _constructor(symbols: Symbols, owner: Class) -> Callee | None:
     order = [base for base in linearise(symbols, owner) if isinstance(base, Class)]
     for base in order:
         if (node := _init(symbols, base)) is not None:
-            return Callee(_formals(node.args, drop=True), node, owner, base.module)
+            return Callee(_formals(node.args, drop=True), node, owner)
     found = {
         node.target.id: Formal(node.target.id, None, node.value, node.annotation)
         for base in reversed(order)
         for node in symbols.syntax(base).body
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
     }
-    return Callee(found, None, owner, owner.module) if found else None
+    return Callee(found, None, owner) if found else None
 
 
 def _init(symbols: Symbols, owner: Class) -> FunctionNode | None:

@@ -36,7 +36,6 @@ _FREE = frozenset({"__init__", "__new__", "__init_subclass__", "__post_init__", 
 class _Base:
     """What a target's class defines under the name."""
 
-    function: Function
     owner: Class
     signature: Signature
 
@@ -64,7 +63,7 @@ def _overridden(program: Program, owner: TreeClass, name: str) -> _Base | None:
             if changes_parameters(program, found.definition) is None:
                 return None
             bound = not is_static(found.definition.header)
-            return _Base(found.definition, base, read_parameters(found.definition.header, bound=bound))
+            return _Base(base, read_parameters(found.definition.header, bound=bound))
     return None
 
 
