@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from patcher.analysis.bindings import imports
 from patcher.analysis.syntax import FunctionNode, below, last_name, own_nodes, text_in
 from patcher.analysis.uses import Context, EngineFlag, EnvironmentVariable, Use
 
@@ -202,15 +203,8 @@ def engine_flag_uses(
 
 
 def _imports_vllm(nodes: Iterable[ast.AST]) -> bool:
-    for node in nodes:
-        match node:
-            case ast.ImportFrom(module=str(module), level=0) if module.partition(".")[0] == "vllm":
-                return True
-            case ast.Import(names=names) if any(alias.name.partition(".")[0] == "vllm" for alias in names):
-                return True
-            case _:
-                pass
-    return False
+    statements = (node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom))
+    return any(one.module.partition(".")[0] == "vllm" for node in statements for one in imports(node))
 
 
 def _flagged(nodes: Iterable[ast.AST], given: Iterable[str]) -> set[str]:
@@ -302,15 +296,21 @@ class _FlagReader:
             return
         for node in self.nodes:
             match node:
-                case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in flagged:
+                case (
+                    ast.Assign(targets=[ast.Name(id=name)], value=value)
+                    | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
+                    | ast.AugAssign(target=ast.Name(id=name), op=ast.BitOr(), value=value)
+                ) if name in flagged:
                     self._keys(value)
-                case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value) if name in flagged:
-                    self._keys(value)
-                case ast.AugAssign(target=ast.Name(id=name), op=ast.BitOr(), value=value) if name in flagged:
-                    self._keys(value)
-                case ast.Assign(
-                    targets=[ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str(key)) as place)],
-                    value=value,
+                case (
+                    ast.Assign(
+                        targets=[ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str(key)) as place)],
+                        value=value,
+                    )
+                    | ast.Call(
+                        func=ast.Attribute(value=ast.Name(id=name), attr="setdefault"),
+                        args=[ast.Constant(value=str(key)) as place, value],
+                    )
                 ) if name in flagged:
                     self._add(node, key, place.lineno, value)
                 case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="update"), args=arguments) if (
@@ -319,11 +319,6 @@ class _FlagReader:
                     for argument in arguments:
                         self._keys(argument)
                     self._keywords(node)
-                case ast.Call(
-                    func=ast.Attribute(value=ast.Name(id=name), attr="setdefault"),
-                    args=[ast.Constant(value=str(key)) as place, value],
-                ) if name in flagged:
-                    self._add(node, key, place.lineno, value)
                 case _:
                     pass
 
@@ -372,11 +367,10 @@ class _ArgumentLists:
                     pass
         for node in nodes:
             match node:
-                case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append" | "extend"), args=[value]) if (
-                    name in names
-                ):
-                    lists.append((node, value))
-                case ast.AugAssign(target=ast.Name(id=name), op=ast.Add(), value=value) if name in names:
+                case (
+                    ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append" | "extend"), args=[value])
+                    | ast.AugAssign(target=ast.Name(id=name), op=ast.Add(), value=value)
+                ) if name in names:
                     lists.append((node, value))
                 case _:
                     pass
