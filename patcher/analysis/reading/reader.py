@@ -12,14 +12,14 @@ from patcher.analysis.reading.expressions import EXPRESSIONS
 from patcher.analysis.reading.file_traversal import Walk
 from patcher.analysis.reading.local_values import union_of
 from patcher.analysis.reading.settings import engine_flag_uses, environment_uses
-from patcher.analysis.reading.statements import BRANCHES, IMPORTS, STATEMENTS
+from patcher.analysis.reading.statements import STATEMENTS
 from patcher.analysis.syntax import bound_names, module_name
 from patcher.analysis.uses import FileFacts, Named, Union
 from patcher.packages.releases.kept import Packed
 from patcher.worktree.python import UnreadableError, parse
 
 _EVALUATORS = {**EXPRESSIONS, **CALLS, **LAMBDAS}
-_EXECUTORS = {**IMPORTS, **STATEMENTS, **BRANCHES, **DEFINITIONS}
+_EXECUTORS = {**STATEMENTS, **DEFINITIONS}
 _GLOBAL = re.compile(r"^[ \t]+global[ \t]+(.*)$", re.MULTILINE)
 
 
