@@ -99,28 +99,6 @@ def last_name(node: ast.AST | None) -> str:
     return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
 
 
-def may_name(text: str) -> bool:
-    """Whether a string may be the name of a module, class or method: `verl.workers:Actor`, `run_engine`.
-
-    The bounds are guessed: names are longer than an abbreviation of two letters and shorter than a sentence.
-    """
-    return 2 < len(text) < 160 and text.replace(".", "").replace(":", "").replace("_", "").isalnum()
-
-
-def may_be_of_versions(node: ast.Compare) -> bool:
-    """Whether a side is named after versions or like a constant, or a text."""
-    for side in (node.left, *node.comparators):
-        for part in ast.walk(side):
-            match part:
-                case ast.Name(id=name) | ast.Attribute(attr=name) if "ver" in name.lower() or name.isupper():
-                    return True
-                case ast.Constant(value=str()):
-                    return True
-                case _:
-                    pass
-    return False
-
-
 def leaves(block: Sequence[ast.stmt]) -> bool:
     """Whether what follows the block never runs after it: each way through it ends in `return`, `raise` or the like."""
     if not block:
@@ -155,6 +133,14 @@ def for_type_checkers(test: ast.expr) -> bool | None:
 def decorators(node: FunctionNode | ast.ClassDef) -> frozenset[str]:
     """The last words of the decorators, called or not: `property`, `setter` of `@x.setter`, `cache` of `@cache()`."""
     return frozenset(last_name(mark.func if isinstance(mark, ast.Call) else mark) for mark in node.decorator_list)
+
+
+def with_defaults(arguments: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr | None]]:
+    """The parameters in order, each with its default; without `*args` and `**kwargs`."""
+    plain = [*arguments.posonlyargs, *arguments.args]
+    required: list[ast.expr | None] = [None] * (len(plain) - len(arguments.defaults))
+    yield from zip(plain, [*required, *arguments.defaults], strict=True)
+    yield from zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
 
 
 def own_nodes(function: ast.AST) -> list[ast.AST]:

@@ -13,7 +13,7 @@ from difflib import SequenceMatcher
 from patcher.analysis.symbols import Class, Function, Symbols
 from patcher.analysis.symbols.classes import body_of_class, linearise
 from patcher.analysis.symbols.definition import is_static
-from patcher.analysis.syntax import FunctionNode
+from patcher.analysis.syntax import FunctionNode, with_defaults
 from patcher.i18n import Phrase, phrase
 
 
@@ -84,16 +84,13 @@ def _init(symbols: Symbols, owner: Class) -> FunctionNode | None:
 
 
 def _formals(args: ast.arguments, *, drop: bool) -> dict[str, Formal]:
-    plain = [*args.posonlyargs, *args.args]
-    defaults: list[ast.expr | None] = [None] * (len(plain) - len(args.defaults))
-    pairs = list(zip(plain, [*defaults, *args.defaults], strict=True))[1 if drop else 0 :]
-    found = {
-        argument.arg: Formal(argument.arg, index, default, argument.annotation)
-        for index, (argument, default) in enumerate(pairs)
+    plain = len(args.posonlyargs) + len(args.args)
+    first = 1 if drop and plain else 0
+    return {
+        argument.arg: Formal(argument.arg, index - first if index < plain else None, default, argument.annotation)
+        for index, (argument, default) in enumerate(with_defaults(args))
+        if index >= first
     }
-    for argument, default in zip(args.kwonlyargs, args.kw_defaults, strict=True):
-        found[argument.arg] = Formal(argument.arg, None, default, argument.annotation)
-    return found
 
 
 def _bare(annotation: ast.expr) -> str:
