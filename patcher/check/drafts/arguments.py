@@ -139,7 +139,7 @@ def _last_with_more(package: str, callee: str, count: int, new: Callee, inputs: 
         then = callee_of(symbols, callee)
         return then is not None and len(then.positional) >= count
 
-    before = inputs.releases.last_that(package, inputs.against.get(package, ""), takes_them)
+    before = inputs.releases.last_that(package, inputs.release(package), takes_them)
     return callee_of(before, callee) if before is not None else None
 
 

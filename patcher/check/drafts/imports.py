@@ -112,12 +112,12 @@ def moved_to(old: str, finding: Finding, inputs: DraftInputs) -> Moved | None:
         if len(found) > 1 and finding.moved_to:
             found = [one for one in found if finding.moved_to in one.paths]
         if len(found) == 1 and not (renamed and name == _last(old)):
-            path = best_path(found[0].paths, inputs.releases.near(package, inputs.against.get(package, "")))
+            path = best_path(found[0].paths, inputs.releases.near(package, inputs.release(package)))
             return Moved(path, _evidence(old, path, was, renamed=renamed))
     if isinstance(was, Class) and before is not None and (heir := renamed_constants(was, before, symbols)) is not None:
         for one in search.of(heir.name):
             if isinstance(one.definition, Class) and one.definition.module == was.module:
-                path = best_path(one.paths, inputs.releases.near(package, inputs.against.get(package, "")))
+                path = best_path(one.paths, inputs.releases.near(package, inputs.release(package)))
                 same = phrase("{new} stands in its module since {old} is gone, with the same values", new=path, old=old)
                 return Moved(path, same, heir.members)
     return None

@@ -241,13 +241,13 @@ class DraftInputs:
     def before(self, finding: Finding) -> Symbols | None:
         """The last release that still had what the finding is about."""
         package = finding.package
-        return self.releases.last_with(package, finding.symbol, self.against.get(package, ""), finding.since)
+        return self.releases.last_with(package, finding.symbol, self.release(package), finding.since)
 
     def since(self, finding: Finding) -> str | None:
         """The first release without what the finding is about, where that is known."""
         package = finding.package
-        return finding.since or self.releases.first_without(package, finding.symbol, self.against.get(package, ""))
+        return finding.since or self.releases.first_without(package, finding.symbol, self.release(package))
 
-    @property
-    def against(self) -> Mapping[str, str]:
-        return self.target.against
+    def release(self, package: str) -> str:
+        """The target's release of a package; "" where none is known."""
+        return self.target.against.get(package, "")
