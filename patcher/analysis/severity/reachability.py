@@ -386,7 +386,7 @@ class PlainPath:
     def __init__(self, project: Project, job: Job) -> None:
         self.summaries: Summaries = summaries_of(project)
         self._programs = project.scope.entries
-        self._blank = Evaluator(self.summaries, TargetQueries(None), job)
+        self._blank = Evaluator(self.summaries, TargetQueries(), job)
         self._base = Reachability(self.summaries, self._blank, job, defer=True)
         self._base.enter((project.renamed(module), name) for module, name in job.entries)
         self._base.extend()

@@ -72,9 +72,6 @@ class _VersionTexts(Evaluator):
 class _Anywhere(TargetQueries):
     """Has every distribution, in some version: enough to tell what is the text of a version."""
 
-    def __init__(self) -> None:
-        super().__init__(None)
-
     def version(self, distribution: str) -> Known | None:
         return Known("0.0.0", distribution.replace("-", "_"))
 
