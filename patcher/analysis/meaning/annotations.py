@@ -143,7 +143,6 @@ def _subscripted(program: Lookup, value: Expression, inner: Expression, frame: F
 
 def type_named(program: Lookup, node: Expression, frame: Frame) -> Definition:
     """What a dotted name in an annotation stands for: names for type checkers, of the function and of the class too."""
-
     symbols = program.symbols(frame.module)
     match node:
         case ex.Name(id=name):

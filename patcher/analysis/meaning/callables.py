@@ -286,7 +286,6 @@ def with_forwarded(program: Program, function: Function, signature: Signature, r
 
 
 def _with_forwarded(program: Program, function: Function, signature: Signature, receiver: Receiver | None) -> Signature:
-
     header = function.header
     spread = program.symbols(function.module).modules.holding(function.module).asked_of(header, _keyword_spread)
     if spread is None:

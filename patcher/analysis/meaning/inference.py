@@ -66,7 +66,6 @@ def variable_value(program: Lookup, variable: Variable, frame: Frame) -> Meaning
 
 
 def _variable_value(program: Lookup, variable: Variable, frame: Frame) -> Meanings:
-
     values: Meanings = ()
     # `Final`, `ClassVar` or `TypeAlias` without a class says nothing.
     if variable.annotation is not None and last_name(variable.annotation) not in ("Final", "ClassVar", "TypeAlias"):
@@ -92,7 +91,6 @@ def infer(program: Lookup, node: Expression, frame: Frame) -> Meanings:
 
 
 def _infer(program: Lookup, node: Expression, frame: Frame) -> Meanings:
-
     match node:
         case ex.Constant(value=None):
             return ()
@@ -173,7 +171,6 @@ _ELEMENT = Unknown("what is in it is not known")
 
 def result_of(program: Lookup, called: Meaning) -> Meanings:
     """What calling something gives, awaited if it is a coroutine."""
-
     match called:
         case Class() | TreeClass():
             return (InstanceOf(called, exact=True),)
@@ -202,7 +199,6 @@ def result_of(program: Lookup, called: Meaning) -> Meanings:
 
 def element_of(program: Lookup, of: Meaning) -> Meanings:
     """What iterating over something or subscripting it gives."""
-
     match of:
         case Container(elements=elements):
             return elements or (_ELEMENT,)
@@ -230,7 +226,6 @@ def element_of(program: Lookup, of: Meaning) -> Meanings:
 
 
 def is_enumeration(program: Lookup, kind: Class | TreeClass) -> bool:
-
     return any(isinstance(base, Outside) and base.name.startswith("enum.") for base in program.ancestry(kind))
 
 

@@ -319,7 +319,6 @@ def _delegates(program: Lookup, owner: Class, name: str, receiver: InstanceOf) -
 def _delegated(
     program: Lookup, owner: Class, header: FunctionHeader, asked: Expression, name: str, receiver: InstanceOf
 ) -> Meanings | None:
-
     frame = frame_of(owner.module, owner, header, receiver)
     parts: list[Meanings] = []
     for one in infer(program, asked, frame):
