@@ -13,6 +13,8 @@ from patcher.analysis.target import Target
 from patcher.i18n import Phrase
 from patcher.records.model import Record
 from patcher.rewrite.edits import Edit
+from patcher.rewrite.outcome import Unparseable
+from patcher.rewrite.source import Source, parse
 
 if TYPE_CHECKING:
     from packaging.version import Version
@@ -237,6 +239,12 @@ class DraftInputs:
             return content.decode("utf-8") if content is not None else None
         except UnicodeDecodeError:
             return None
+
+    def code(self, file: str) -> Source | None:
+        """A file's syntax; None where there is no such file, or it is no Python."""
+        text = self.text(file)
+        found = parse(text) if text is not None else None
+        return None if isinstance(found, Unparseable) else found
 
     def before(self, finding: Finding) -> Symbols | None:
         """The last release that still had what the finding is about."""

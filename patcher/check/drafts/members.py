@@ -19,18 +19,14 @@ from patcher.check.drafts.sites import expression, fitted, text_of, written
 from patcher.i18n import Phrase, phrase
 from patcher.rewrite.edits import Edit, Insert, RenameAttribute, Replace
 from patcher.rewrite.names import aliases, dotted, local
-from patcher.rewrite.outcome import Unparseable
-from patcher.rewrite.source import Source, parse
+from patcher.rewrite.source import Source
 from patcher.rewrite.syntax import IMPORTS, SCOPES
 
 
 def member_repairs(finding: Finding, inputs: DraftInputs) -> list[Repair]:
     """What the member was in the last release that had it, put in its place."""
-    text, symbols, before = inputs.text(finding.file), inputs.symbols(finding.package), inputs.before(finding)
-    if text is None or symbols is None or before is None:
-        return []
-    code = parse(text)
-    if isinstance(code, Unparseable):
+    code, symbols, before = inputs.code(finding.file), inputs.symbols(finding.package), inputs.before(finding)
+    if code is None or symbols is None or before is None:
         return []
     owner, _, name = finding.symbol.rpartition(".")
     was = before.resolve(finding.symbol).definition

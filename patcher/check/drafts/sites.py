@@ -14,8 +14,8 @@ from patcher.check.drafts.inputs import DraftInputs
 from patcher.rewrite import rewrite
 from patcher.rewrite.edits import Edit, Mark
 from patcher.rewrite.names import imports, resolve
-from patcher.rewrite.outcome import AnchorAmbiguous, Overlap, Rewritten, Unparseable
-from patcher.rewrite.source import Source, parse
+from patcher.rewrite.outcome import AnchorAmbiguous, Overlap, Rewritten
+from patcher.rewrite.source import Source
 from patcher.rewrite.syntax import bare
 from patcher.worktree import python
 
@@ -78,9 +78,8 @@ def call_sites(finding: Finding, callee: str, inputs: DraftInputs) -> list[Site]
 
 def _sites(finding: Finding, inputs: DraftInputs) -> Iterator[Site]:
     """The calls in the finding's file."""
-    text = inputs.text(finding.file)
-    code = parse(text) if text is not None else None
-    if code is None or isinstance(code, Unparseable):
+    code = inputs.code(finding.file)
+    if code is None:
         return
     for node in code.everything:
         if isinstance(node, cst.Call) and isinstance(node.func, (cst.Name, cst.Attribute)):

@@ -9,8 +9,7 @@ from patcher.check.drafts.inputs import DraftInputs, Repair
 from patcher.check.drafts.sites import fitted, text_of, written
 from patcher.i18n import phrase
 from patcher.rewrite.edits import Insert, Replace
-from patcher.rewrite.outcome import Unparseable
-from patcher.rewrite.source import Source, parse
+from patcher.rewrite.source import Source
 
 _ORDERS = (cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEqual)
 _MODULE = "packaging.version"
@@ -18,9 +17,8 @@ _MODULE = "packaging.version"
 
 def version_repairs(finding: Finding, inputs: DraftInputs) -> list[Repair]:
     """Both sides as versions: `packaging.version.Version(a) <= packaging.version.Version("0.6.3")`."""
-    text = inputs.text(finding.file)
-    code = parse(text) if text is not None else None
-    if code is None or isinstance(code, Unparseable):
+    code = inputs.code(finding.file)
+    if code is None:
         return []
     comparisons = (node for node in code.everything if isinstance(node, cst.Comparison) and len(node.comparisons) == 1)
     orders = (node for node in comparisons if isinstance(node.comparisons[0].operator, _ORDERS))
