@@ -21,7 +21,8 @@ from patcher.analysis.findings import Finding
 from patcher.analysis.project import Project
 from patcher.analysis.symbols import Symbols
 from patcher.analysis.target import Target
-from patcher.check.drafts import Draft, DraftInputs, Releases, draft_records
+from patcher.check.drafts.drafting import draft_records
+from patcher.check.drafts.inputs import Draft, DraftInputs, Releases
 from patcher.check.matrix import wanted_releases
 from patcher.check.pair import check_pair
 from patcher.check.repairs import check_with_records, tree_with_records

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bench.injected.sites import Site
 from patcher.analysis.symbols import Class, Definition, External, Function, Module, Symbols
-from patcher.analysis.symbols.classes import declared_fields, linearise
+from patcher.analysis.symbols.classes import body_of_class, linearise
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -190,7 +190,7 @@ def _takers(symbols: Symbols, site: Site, keyword: str) -> Iterator[tuple[Path, 
     owner = symbols.resolve(site.symbol).definition
     path = _path(symbols, owner)
     if found is None and isinstance(owner, Class) and path is not None and not _is_typed_dict(symbols, owner):
-        fields = {field.name for field in declared_fields(symbols, owner)}
+        fields = {field.name for field in body_of_class(symbols, owner).fields}
         if keyword in fields:
             yield path, symbols.syntax(owner)
 

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from patcher.analysis.expressions import Expression, dotted_or_called, expression, last_name, maybe
 from patcher.analysis.parameters import Signature, signature_in
+from patcher.analysis.syntax import FunctionNode
 from patcher.analysis.uses import Condition
 
 
@@ -59,9 +60,6 @@ def absolute_module(package: str, written: str) -> str:
         return name
     parts = package.split(".")
     return ".".join([*parts[: len(parts) - level + 1], *([name] if name else [])])
-
-
-FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass(slots=True, eq=False)

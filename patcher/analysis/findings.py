@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from patcher.analysis.uses import Use
-from patcher.i18n import Phrase, Phrases
+from patcher.i18n import Phrase
 
 FindingKind = Literal[
     "module-removed",
@@ -138,7 +138,6 @@ class Report:
     uses: int
     unresolved: tuple[Unresolved, ...]
     findings: tuple[Finding, ...]
-    notes: tuple[Phrase | Phrases, ...] = ()
     broken: tuple[tuple[Use, Broken], ...] = ()
     """The uses that the findings are about, to be judged again on other releases."""
     unrelated: tuple[Use, ...] = ()

@@ -6,6 +6,8 @@ import ast
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from patcher.analysis.syntax import with_defaults
+
 Kind = Literal["positional", "either", "keyword"]
 
 
@@ -41,18 +43,14 @@ class Signature:
 
 def signature_in(arguments: ast.arguments) -> Signature:
     """The parameters that a function or a lambda is written with, `self` included."""
-    plain = [*arguments.posonlyargs, *arguments.args]
-    optional_from = len(plain) - len(arguments.defaults)
-    found = [
+    either = len(arguments.posonlyargs)
+    keyword = either + len(arguments.args)
+    found = tuple(
         Parameter(
             argument.arg,
-            "positional" if index < len(arguments.posonlyargs) else "either",
-            required=index < optional_from,
+            "positional" if index < either else "either" if index < keyword else "keyword",
+            required=default is None,
         )
-        for index, argument in enumerate(plain)
-    ]
-    found += [
-        Parameter(argument.arg, "keyword", required=default is None)
-        for argument, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-    ]
-    return Signature(tuple(found), arguments.vararg is not None, arguments.kwarg is not None)
+        for index, (argument, default) in enumerate(with_defaults(arguments))
+    )
+    return Signature(found, arguments.vararg is not None, arguments.kwarg is not None)

@@ -259,6 +259,11 @@ class Project:
             self._facts[file] = None if content is None else self._read(file, content)
         return self._facts[file]
 
+    def uses(self, file: str) -> tuple[Use, ...]:
+        """What a file uses; nothing where there is no such file."""
+        facts = self.facts(file)
+        return facts.uses if facts is not None else ()
+
     def summary(self, file: str) -> FileSummary | None:
         """The skeleton of a file, empty if it is no Python; None if there is no such file."""
         self._stay_current()

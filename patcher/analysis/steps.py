@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 
 from patcher.analysis.bindings import Imported, imports
 from patcher.analysis.expressions import Expression, expression, maybe
-from patcher.analysis.syntax import caught, last_name
+from patcher.analysis.syntax import FunctionNode, caught, last_name
 
 _LINES = 60
 """Lines of a function that is followed at all: longer ones do more than answer a question."""
@@ -70,7 +70,7 @@ Step: TypeAlias = Return | Assign | Unfollowed | Imported | Raise | If | Try | W
 Steps: TypeAlias = "tuple[Step, ...]"
 
 
-def steps_of_small(node: ast.FunctionDef | ast.AsyncFunctionDef, package: str) -> Steps | None:
+def steps_of_small(node: FunctionNode, package: str) -> Steps | None:
     """The steps of a function; None for one that is not followed. `package` is where relative imports start."""
     length = (node.end_lineno or node.lineno) - node.lineno
     if length > _LINES or isinstance(node, ast.AsyncFunctionDef) or node.args.vararg or node.args.kwarg:

@@ -14,7 +14,7 @@ from patcher.analysis.bindings import Binding, Imported, assigned, imports
 from patcher.analysis.expressions import Compare, Expression, expression, maybe
 from patcher.analysis.statement_walk import StatementContext, statements_of
 from patcher.analysis.steps import Steps, steps_of_small
-from patcher.analysis.syntax import may_be_of_versions, may_name, module_name, parts, strings, written
+from patcher.analysis.syntax import FunctionNode, module_name, parts, strings, text_in, with_defaults, written
 from patcher.analysis.uses import Condition, When
 from patcher.packages.releases.kept import Packed
 
@@ -220,29 +220,21 @@ class _Summarizer:
                 test = f"not ({test})"
             self.summary.raises.append(Raise(node.lineno, exception, test, at.conditions))
 
-    def _function(
-        self, node: ast.FunctionDef | ast.AsyncFunctionDef, into: Body, conditions: tuple[Condition, ...], owner: str
-    ) -> None:
-        arguments = node.args
-        every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-        for part in (*node.decorator_list, *arguments.defaults, *filter(None, arguments.kw_defaults)):
+    def _function(self, node: FunctionNode, into: Body, conditions: tuple[Condition, ...], owner: str) -> None:
+        every = [*with_defaults(node.args)]
+        for part in (*node.decorator_list, *(default for _, default in every if default is not None)):
             self._mention(part, into, conditions)
         name = f"{owner}.{node.name}" if owner else f"{into.qualname}.{node.name}" if into.qualname else node.name
-        plain = [*arguments.posonlyargs, *arguments.args]
-        pairs = [
-            *zip(plain[len(plain) - len(arguments.defaults) :], arguments.defaults, strict=True),
-            *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
-        ]
         annotations = {
-            a.arg: ast.unparse(a.annotation) for a in every if a.annotation is not None and _is_configuration(a.arg)
+            a.arg: ast.unparse(a.annotation) for a, _ in every if a.annotation is not None and _is_configuration(a.arg)
         }
-        defaults = {argument.arg: expression(default) for argument, default in pairs if default is not None}
+        defaults = {argument.arg: expression(default) for argument, default in every if default is not None}
         body = Body(
             name,
             node.lineno,
             node.end_lineno or node.lineno,
             Packed(BodyContent(annotations, defaults, steps_of_small(node, self.summary.package))),
-            tuple(argument.arg for argument in every),
+            tuple(argument.arg for argument, _ in every),
             tuple(written(mark.func if isinstance(mark, ast.Call) else mark) for mark in node.decorator_list),
             owner,
             conditions,
@@ -306,7 +298,7 @@ class _Summarizer:
             if isinstance(one, ast.Name):
                 block.named.append(one.id)
             elif isinstance(one, ast.Constant):
-                if isinstance(one.value, str) and may_name(one.value):
+                if isinstance(one.value, str) and _may_name(one.value):
                     block.texts.append((one.value,))
             elif isinstance(one, ast.Attribute):
                 block.named.append(written(one))
@@ -331,7 +323,7 @@ class _Summarizer:
                 waiting.append(one.test)
             else:
                 # Only `<` and its like go wrong with versions as text: "0.9" > "0.11".
-                if isinstance(one, ast.Compare) and isinstance(one.ops[0], _ORDER) and may_be_of_versions(one):
+                if isinstance(one, ast.Compare) and isinstance(one.ops[0], _ORDER) and _may_be_of_versions(one):
                     compared = cast("Compare", expression(one))
                     block.orderings.append(Ordering(compared, ast.unparse(one), one.lineno, conditions))
                 waiting += parts(one)
@@ -340,11 +332,33 @@ class _Summarizer:
 def _entries(node: ast.Dict, block: _BlockDraft) -> Iterator[ast.AST]:
     """Note the texts of a dict with the texts of their keys; yield what else is in it."""
     for key, value in zip(node.keys, node.values, strict=True):
-        if isinstance(value, ast.Constant) and isinstance(value.value, str) and may_name(value.value):
-            block.texts.append((value.value, *strings(key)))
+        if (text := text_in(value)) is not None and _may_name(text):
+            block.texts.append((text, *strings(key)))
         else:
             yield from (part for part in (key, value) if part is not None)
 
 
 def _is_configuration(name: str) -> bool:
     return "config" in name.lower() or "cfg" in name.lower()
+
+
+def _may_name(text: str) -> bool:
+    """Whether a string may be the name of a module, class or method: `verl.workers:Actor`, `run_engine`.
+
+    The bounds are guessed: names are longer than an abbreviation of two letters and shorter than a sentence.
+    """
+    return 2 < len(text) < 160 and text.replace(".", "").replace(":", "").replace("_", "").isalnum()
+
+
+def _may_be_of_versions(node: ast.Compare) -> bool:
+    """Whether a side is named after versions or like a constant, or a text."""
+    for side in (node.left, *node.comparators):
+        for part in ast.walk(side):
+            match part:
+                case ast.Name(id=name) | ast.Attribute(attr=name) if "ver" in name.lower() or name.isupper():
+                    return True
+                case ast.Constant(value=str()):
+                    return True
+                case _:
+                    pass
+    return False

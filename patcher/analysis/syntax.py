@@ -5,6 +5,9 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
+from typing import TypeAlias
+
+FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 
 _NO_PARTS = frozenset({"ctx", "op", "ops", "conversion", "kind", "type_comment", "id", "attr", "arg", "level"})
 _ABOVE = re.compile(r"^(?:\.\./)+")
@@ -45,7 +48,7 @@ def statements_below(node: ast.AST, *, nested: bool = True) -> Iterator[ast.stmt
         one = waiting.pop()
         if isinstance(one, ast.stmt):
             yield one
-            if not nested and isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            if not nested and isinstance(one, FunctionNode | ast.ClassDef):
                 continue
         inner: list[ast.AST] = []
         for part in ("body", "orelse", "handlers", "finalbody", "cases"):
@@ -56,6 +59,11 @@ def statements_below(node: ast.AST, *, nested: bool = True) -> Iterator[ast.stmt
 def module_name(file: str) -> str:
     """`verl/a/__init__.py` -> `verl.a`, and `../agents/x.py` of the project around the tree -> `agents.x`."""
     return _ABOVE.sub("", file, count=1).removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def text_in(node: ast.AST | None) -> str | None:
+    """The text that is written out as a literal; None for anything else."""
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
 
 
 def strings(node: ast.AST | None) -> tuple[str, ...]:
@@ -91,28 +99,6 @@ def last_name(node: ast.AST | None) -> str:
     return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
 
 
-def may_name(text: str) -> bool:
-    """Whether a string may be the name of a module, class or method: `verl.workers:Actor`, `run_engine`.
-
-    The bounds are guessed: names are longer than an abbreviation of two letters and shorter than a sentence.
-    """
-    return 2 < len(text) < 160 and text.replace(".", "").replace(":", "").replace("_", "").isalnum()
-
-
-def may_be_of_versions(node: ast.Compare) -> bool:
-    """Whether a side is named after versions or like a constant, or a text."""
-    for side in (node.left, *node.comparators):
-        for part in ast.walk(side):
-            match part:
-                case ast.Name(id=name) | ast.Attribute(attr=name) if "ver" in name.lower() or name.isupper():
-                    return True
-                case ast.Constant(value=str()):
-                    return True
-                case _:
-                    pass
-    return False
-
-
 def leaves(block: Sequence[ast.stmt]) -> bool:
     """Whether what follows the block never runs after it: each way through it ends in `return`, `raise` or the like."""
     if not block:
@@ -144,9 +130,17 @@ def for_type_checkers(test: ast.expr) -> bool | None:
             return None
 
 
-def decorators(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> frozenset[str]:
+def decorators(node: FunctionNode | ast.ClassDef) -> frozenset[str]:
     """The last words of the decorators, called or not: `property`, `setter` of `@x.setter`, `cache` of `@cache()`."""
     return frozenset(last_name(mark.func if isinstance(mark, ast.Call) else mark) for mark in node.decorator_list)
+
+
+def with_defaults(arguments: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr | None]]:
+    """The parameters in order, each with its default; without `*args` and `**kwargs`."""
+    plain = [*arguments.posonlyargs, *arguments.args]
+    required: list[ast.expr | None] = [None] * (len(plain) - len(arguments.defaults))
+    yield from zip(plain, [*required, *arguments.defaults], strict=True)
+    yield from zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
 
 
 def own_nodes(function: ast.AST) -> list[ast.AST]:
@@ -155,7 +149,7 @@ def own_nodes(function: ast.AST) -> list[ast.AST]:
     waiting = parts(function)[::-1]
     while waiting:
         one = waiting.pop()
-        if not isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+        if not isinstance(one, FunctionNode | ast.ClassDef | ast.Lambda):
             found.append(one)
             waiting += parts(one)[::-1]
     return found

@@ -132,11 +132,10 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Keyword:
-    """A keyword argument of a call; `spread`: a literal key of a dict passed with `**`."""
+    """A keyword argument of a call, or a literal key of a dict that is passed with `**`."""
 
     name: str
     line: int
-    spread: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +249,6 @@ class FunctionFacts:
     Syntax is not kept: a matrix holds the facts of many trees.
     """
 
-    qualname: str
     result: Value
     is_property: bool = False
     abstract: bool = False

@@ -16,7 +16,7 @@ from patcher.check.history import History, with_since
 from patcher.check.pair import check_pair
 from patcher.check.repairs import repair
 from patcher.check.result import Accepted, Check, CheckRequest, Repaired, Unreadable, unread_records
-from patcher.check.scripts import uses_of_scripts
+from patcher.check.scripts.files import uses_of_scripts
 from patcher.check.targets import Against, AsInstalled, Located, as_installed, locate, target_of
 from patcher.errors import ReleaseError, UsageError
 from patcher.i18n import Phrase, phrase
@@ -77,7 +77,6 @@ def compute(session: Session, request: CheckRequest) -> tuple[Check, bool]:
     notes = (
         *((session.merged_verl.text,) if session.merged_verl is not None else ()),
         *((empty,) if empty is not None else () if report.uses else (_about_no_use(report),)),
-        *report.notes,
         *misread,
         *beyond,
         *copies,

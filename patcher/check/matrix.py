@@ -125,25 +125,18 @@ def with_since(matrix: Matrix) -> Matrix:
     """
     cells = dict(matrix.cells)
     for verl in matrix.verl:
-        for cell in row_with_since(matrix.row(verl)):
-            cells[verl, cell.release] = cell
+        running: dict[tuple[str, str, str, str], str | None] = {}
+        for index, cell in enumerate(matrix.row(verl)):
+            # A finding of the first column may be older than the column.
+            first = cell.release if index else None
+            # A finding that is gone in one column and comes again begins anew.
+            running = {finding.key: running.get(finding.key, first) for finding in (*cell.findings, *cell.added)}
+            cells[verl, cell.release] = replace(
+                cell,
+                findings=tuple(_since(finding, running[finding.key]) for finding in cell.findings),
+                added=tuple(_since(finding, running[finding.key]) for finding in cell.added),
+            )
     return replace(matrix, cells=cells)
-
-
-def row_with_since(row: Sequence[Cell]) -> Iterable[Cell]:
-    """The cells of one row, oldest first, with `since` in their findings."""
-    running: dict[tuple[str, str, str, str], str | None] = {}
-    for index, cell in enumerate(row):
-        # A finding of the first column may be older than the column.
-        first = cell.release if index else None
-        shown = (*cell.findings, *cell.added)
-        # A finding that is gone in one column and comes again begins anew.
-        running = {finding.key: running.get(finding.key, first) for finding in shown}
-        yield replace(
-            cell,
-            findings=tuple(_since(finding, running[finding.key]) for finding in cell.findings),
-            added=tuple(_since(finding, running[finding.key]) for finding in cell.added),
-        )
 
 
 def _since(finding: Finding, release: str | None) -> Finding:

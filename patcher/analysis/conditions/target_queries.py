@@ -69,7 +69,7 @@ _PROVIDED_BY = {"PIL": "pillow", "yaml": "pyyaml", "sklearn": "scikit-learn", "c
 class TargetQueries:
     """One target, asked by those who evaluate."""
 
-    def __init__(self, program: Resolver | None) -> None:
+    def __init__(self, program: Resolver | None = None) -> None:
         """Without a program nothing is known of what is outside."""
         self._program = None if program is None else ref(program)
         self.has_target = program is not None

@@ -14,12 +14,9 @@ from patcher.analysis.meaning.meanings import (
     TypeOf,
 )
 from patcher.analysis.meaning.program import Program
-from patcher.analysis.symbols import Class, Function
 
 __all__ = [
-    "Class",
     "Container",
-    "Function",
     "InstanceOf",
     "Meaning",
     "Meanings",

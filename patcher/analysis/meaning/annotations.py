@@ -24,8 +24,6 @@ _UNTOLD = Unknown("not annotated with a class")
 _THROUGH = frozenset({"Optional", "Union", "ClassVar", "Final", "Required", "NotRequired", "ReadOnly", "InitVar",
                       "Awaitable", "ContextManager", "AbstractContextManager", "AsyncContextManager",
                       "AbstractAsyncContextManager"})  # fmt: skip
-_FIRST = frozenset({"Annotated"})
-_LAST = frozenset({"Coroutine"})
 _MANY = frozenset({"list", "List", "Sequence", "Iterable", "Iterator", "Collection", "AsyncIterable", "AsyncIterator",
                    "MutableSequence", "set", "Set", "frozenset", "FrozenSet", "AbstractSet", "deque",
                    "Deque"})  # fmt: skip
@@ -122,15 +120,15 @@ def _subscripted(program: Lookup, value: Expression, inner: Expression, frame: F
     kind = last_name(value)
     if kind in _THROUGH:
         return union(*(_read(program, part, frame) for part in parts))
-    if kind in _FIRST:
+    if kind == "Annotated":
         return _read(program, parts[0], frame)
-    if kind in _LAST:
+    if kind == "Coroutine":
         return _read(program, parts[-1], frame)
     if kind in ("type", "Type"):
         found = union(*(_read(program, part, frame) for part in parts))
         return tuple(TypeOf(one.of) if isinstance(one, InstanceOf) else one for one in found)
     if kind in _MANY or kind in ("tuple", "Tuple"):
-        return (Container(union(*(_read(program, part, frame) for part in parts if not _is_dots(part)))),)
+        return (Container(union(*(_read(program, part, frame) for part in parts if part != ex.Constant(...)))),)
     if kind in _STREAMS:
         return (Container(_read(program, parts[0], frame)),)
     if kind in _MAPPINGS:
@@ -145,7 +143,6 @@ def _subscripted(program: Lookup, value: Expression, inner: Expression, frame: F
 
 def type_named(program: Lookup, node: Expression, frame: Frame) -> Definition:
     """What a dotted name in an annotation stands for: names for type checkers, of the function and of the class too."""
-
     symbols = program.symbols(frame.module)
     match node:
         case ex.Name(id=name):
@@ -181,7 +178,3 @@ def type_named(program: Lookup, node: Expression, frame: Frame) -> Definition:
 
 def _across(program: Lookup, definition: Definition) -> Definition:
     return program.resolve(definition.name).definition if isinstance(definition, External) else definition
-
-
-def _is_dots(node: Expression) -> bool:
-    return isinstance(node, ex.Constant) and node.value is ...

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from patcher.analysis import expressions as ex
-from patcher.analysis.bindings import FunctionHeader, FunctionNode
 from patcher.analysis.expressions import Expression, below, dotted_or_called, expression, last_name
 from patcher.analysis.meaning.annotations import type_named
 from patcher.analysis.meaning.inference import infer
@@ -20,13 +19,14 @@ from patcher.analysis.meaning.meanings import (
     Meaning,
     Method,
     Outside,
+    Receiver,
     SuperOf,
     TreeClass,
     TypeOf,
     frame_of,
     is_class_method,
 )
-from patcher.analysis.meaning.members import Receiver, ancestry, dotted, lookup
+from patcher.analysis.meaning.members import ancestry, dotted, lookup
 from patcher.analysis.symbols import (
     Class,
     External,
@@ -37,9 +37,10 @@ from patcher.analysis.symbols import (
     Variable,
     full_name,
 )
-from patcher.analysis.symbols.classes import has_metaclass, methods
+from patcher.analysis.symbols.classes import body_of_class, has_metaclass
 from patcher.analysis.symbols.definition import is_static
 from patcher.analysis.symbols.signature import constructor_of, read_parameters
+from patcher.analysis.syntax import FunctionNode, text_in
 
 if TYPE_CHECKING:
     from patcher.analysis.meaning.program import Program
@@ -60,7 +61,6 @@ class NotOurs:
 
 Callable_: TypeAlias = Takes | NotOurs | Unknown
 _FREE = Signature((), any_positional=True, any_keyword=True)
-_ENUMS = ("enum.",)
 
 
 def takes(program: Program, called: Meaning) -> Callable_:
@@ -118,9 +118,7 @@ def _function(
     changes = changes_parameters(program, function)
     if changes is None:
         return Unknown(f"{function.qualname} is decorated", symbol)
-    signature = read_parameters(function.header, bound=bound)
-    if changes:
-        signature = _with(signature, changes)
+    signature = _with(read_parameters(function.header, bound=bound), changes)
     return Takes(with_forwarded(program, function, signature, receiver), symbol)
 
 
@@ -146,10 +144,9 @@ def _constructor(program: Program, owner: Class | TreeClass) -> Callable_:
                 order.append(base)
             case Outside(name=name):
                 # `State("running")` and `Options(a=1)` take what their generated constructors take.
-                if name.startswith(_ENUMS) or name.endswith(".TypedDict"):
+                if name.startswith("enum.") or name.endswith(".TypedDict"):
                     return Takes(_FREE, symbol)
-                if _is_exception(name):
-                    raised = True
+                raised = raised or _is_exception(name)
                 order.append(External(name))
             case Unknown():
                 order.append(base)
@@ -176,23 +173,15 @@ def _constructor(program: Program, owner: Class | TreeClass) -> Callable_:
                 made = _with(made, frozenset(own))
             return Takes(made, symbol)
         case header:
-            home = next(base for base in order if _holds(program, base, header))
-            assert isinstance(home, Class)
+            classes = (base for base in order if isinstance(base, Class))
+            home = next(base for base in classes if header in body_of_class(program.symbols(base.module), base).methods)
             function = Function(home.module, f"{home.qualname}.{header.name}", header, home)
-            changes = changes_parameters(program, function)
-            if changes is None:
-                return Unknown(f"{function.qualname} is decorated", symbol)
-            signature = _with(read_parameters(header, bound=True), changes)
-            return Takes(with_forwarded(program, function, signature, InstanceOf(owner, exact=True)), symbol)
+            return _function(program, function, bound=True, symbol=symbol, receiver=InstanceOf(owner, exact=True))
 
 
 def _is_exception(name: str) -> bool:
     kind = getattr(builtins, name.removeprefix("builtins."), None)
     return isinstance(kind, type) and issubclass(kind, BaseException)
-
-
-def _holds(program: Program, base: object, header: FunctionHeader) -> bool:
-    return isinstance(base, Class) and header in methods(program.symbols(base.module), base)
 
 
 _KEEP = frozenset(
@@ -269,7 +258,7 @@ def _returns_like(node: FunctionNode) -> bool:
     """Whether a decorator wraps with `functools.wraps` or gives back what it is given."""
     given: set[str] = set()
     for inner in ast.walk(node):
-        if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef):
+        if isinstance(inner, FunctionNode):
             given |= {argument.arg for argument in (*inner.args.posonlyargs, *inner.args.args)}
     for inner in ast.walk(node):
         match inner:
@@ -297,7 +286,6 @@ def with_forwarded(program: Program, function: Function, signature: Signature, r
 
 
 def _with_forwarded(program: Program, function: Function, signature: Signature, receiver: Receiver | None) -> Signature:
-
     header = function.header
     spread = program.symbols(function.module).modules.holding(function.module).asked_of(header, _keyword_spread)
     if spread is None:
@@ -348,9 +336,9 @@ def _keyword_spread(node: FunctionNode) -> tuple[ex.Call, bool, frozenset[str]] 
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attribute), args=[key, *_]) if (
                 name == words and attribute in _READS
             ):
-                if not (isinstance(key, ast.Constant) and isinstance(key.value, str)):
+                if (text := text_in(key)) is None:
                     return None
-                read.add(key.value)
+                read.add(text)
                 known += 1
             case ast.Compare(left=ast.Constant(value=str() as key), comparators=[ast.Name(id=name)]) if name == words:
                 read.add(key)

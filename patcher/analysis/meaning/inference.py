@@ -15,6 +15,7 @@ from patcher.analysis.meaning.meanings import (
     Meanings,
     Method,
     Outside,
+    Receiver,
     SuperOf,
     TreeClass,
     TreeFunction,
@@ -65,9 +66,9 @@ def variable_value(program: Lookup, variable: Variable, frame: Frame) -> Meaning
 
 
 def _variable_value(program: Lookup, variable: Variable, frame: Frame) -> Meanings:
-
     values: Meanings = ()
-    if variable.annotation is not None and not _says_nothing(variable.annotation):
+    # `Final`, `ClassVar` or `TypeAlias` without a class says nothing.
+    if variable.annotation is not None and last_name(variable.annotation) not in ("Final", "ClassVar", "TypeAlias"):
         values = annotated_as(program, variable.annotation, frame.module, frame)
     if not values and variable.value is not None:
         # `engine = None` at module level is filled in later, with what cannot be known.
@@ -77,11 +78,6 @@ def _variable_value(program: Lookup, variable: Variable, frame: Frame) -> Meanin
     if not values or all(isinstance(one, Unknown | Absent) for one in values):
         return (variable,)
     return tuple(one for one in values if not isinstance(one, Unknown | Absent))
-
-
-def _says_nothing(annotation: Expression) -> bool:
-    """`Final`, `ClassVar` or `TypeAlias` without a class."""
-    return last_name(annotation) in ("Final", "ClassVar", "TypeAlias")
 
 
 _UNTOLD = Unknown("computed")
@@ -95,7 +91,6 @@ def infer(program: Lookup, node: Expression, frame: Frame) -> Meanings:
 
 
 def _infer(program: Lookup, node: Expression, frame: Frame) -> Meanings:
-
     match node:
         case ex.Constant(value=None):
             return ()
@@ -176,7 +171,6 @@ _ELEMENT = Unknown("what is in it is not known")
 
 def result_of(program: Lookup, called: Meaning) -> Meanings:
     """What calling something gives, awaited if it is a coroutine."""
-
     match called:
         case Class() | TreeClass():
             return (InstanceOf(called, exact=True),)
@@ -205,7 +199,6 @@ def result_of(program: Lookup, called: Meaning) -> Meanings:
 
 def element_of(program: Lookup, of: Meaning) -> Meanings:
     """What iterating over something or subscripting it gives."""
-
     match of:
         case Container(elements=elements):
             return elements or (_ELEMENT,)
@@ -233,21 +226,16 @@ def element_of(program: Lookup, of: Meaning) -> Meanings:
 
 
 def is_enumeration(program: Lookup, kind: Class | TreeClass) -> bool:
-
     return any(isinstance(base, Outside) and base.name.startswith("enum.") for base in program.ancestry(kind))
 
 
-def function_result(
-    program: Lookup, function: Function, receiver: InstanceOf | TypeOf | Class | TreeClass | None
-) -> Meanings:
+def function_result(program: Lookup, function: Function, receiver: Receiver | None) -> Meanings:
     """What a function of a target gives: by its annotation, else by what its `return` statements say."""
     key = ("result", function, receiver)
     return program.once(key, lambda: _function_result(program, function, receiver), (_UNTOLD_RESULT,))
 
 
-def _function_result(
-    program: Lookup, function: Function, receiver: InstanceOf | TypeOf | Class | TreeClass | None
-) -> Meanings:
+def _function_result(program: Lookup, function: Function, receiver: Receiver | None) -> Meanings:
     header = function.header
     if receiver is not None and _runs_overrides(program, function, class_of(receiver)):
         return (Unknown(f"{full_name(function)} calls methods that the tree overrides"),)

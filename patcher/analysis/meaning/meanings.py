@@ -30,7 +30,6 @@ class TreeClass:
 class TreeFunction:
     """A function of the tree, or one of its methods."""
 
-    module: str
     facts: FunctionFacts
 
 
@@ -49,12 +48,16 @@ class TypeOf:
     of: Class | TreeClass
 
 
+Receiver: TypeAlias = InstanceOf | TypeOf | Class | TreeClass
+"""What an attribute is asked of, and a method called on."""
+
+
 @dataclass(frozen=True, slots=True)
 class Method:
     """A method as it is got from an instance or a class."""
 
     function: Function
-    receiver: InstanceOf | TypeOf | Class | TreeClass
+    receiver: Receiver
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +118,7 @@ class Frame:
     module: str
     owner: Class | None = None
     function: FunctionHeader | None = None
-    receiver: InstanceOf | TypeOf | Class | TreeClass | None = None
+    receiver: Receiver | None = None
 
 
 def without_absent(found: Meanings) -> Meanings:
@@ -124,13 +127,11 @@ def without_absent(found: Meanings) -> Meanings:
     return present or found
 
 
-def class_of(meaning: InstanceOf | TypeOf | Class | TreeClass) -> Class | TreeClass:
+def class_of(meaning: Receiver) -> Class | TreeClass:
     return meaning.of if isinstance(meaning, InstanceOf | TypeOf) else meaning
 
 
-def frame_of(
-    module: str, owner: Class | None, function: FunctionHeader, receiver: InstanceOf | TypeOf | Class | TreeClass | None
-) -> Frame:
+def frame_of(module: str, owner: Class | None, function: FunctionHeader, receiver: Receiver | None) -> Frame:
     """The frame of a function's body: `cls` is the receiver's class."""
     # `cls` in a class method that is called on an instance is the class of the instance.
     if receiver is not None and is_class_method(function):

@@ -10,9 +10,8 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from typing import TypeAlias
 
-from patcher.analysis.bindings import ClassHeader, FunctionHeader, FunctionNode, class_header
+from patcher.analysis.bindings import ClassHeader, FunctionHeader, class_header
 from patcher.analysis.expressions import Expression, Name, expression, shown
 from patcher.analysis.meaning.inference import function_result, infer, meaning_of, variable_value
 from patcher.analysis.meaning.lookup import Base, Lookup
@@ -25,6 +24,7 @@ from patcher.analysis.meaning.meanings import (
     Meanings,
     Method,
     Outside,
+    Receiver,
     SuperOf,
     TooFarError,
     TreeClass,
@@ -37,10 +37,10 @@ from patcher.analysis.meaning.meanings import (
     without_absent,
 )
 from patcher.analysis.symbols import Absent, Class, Definition, External, Function, Module, Unknown, Variable, full_name
-from patcher.analysis.symbols.classes import body_of_class, external_has, is_open, methods, own_member, set_on_self
+from patcher.analysis.symbols.classes import body_of_class, external_has, is_open, own_member
 from patcher.analysis.symbols.definition import is_property
 from patcher.analysis.symbols.text_index import Mention, TextIndex
-from patcher.analysis.syntax import below, statements_below
+from patcher.analysis.syntax import FunctionNode, below, statements_below
 
 _ONE_ELEMENT = frozenset({"get", "pop", "popleft", "setdefault", "__enter__", "__aenter__"})
 """`__enter__` is that of a context manager: `-> Iterator[X]` of a function that is made into one."""
@@ -110,8 +110,6 @@ def _for_checkers(program: Lookup, module: Module, name: str, found: Definition)
                 return Variable(module.name, name, None, binding.annotation)
     return found
 
-
-Receiver: TypeAlias = InstanceOf | TypeOf | Class | TreeClass
 
 _MOST_BASES = 150
 """How many classes one class may inherit from, each as often as a way leads there. A class of verl has 6 at most."""
@@ -247,7 +245,7 @@ def _of_tree(program: Lookup, base: TreeClass, name: str, receiver: Receiver) ->
         function = base.facts.methods[name]
         if isinstance(receiver, InstanceOf) and function.is_property:
             return program.evaluate(function.result)
-        return (TreeFunction(base.module, function),)
+        return (TreeFunction(function),)
     facts = program.project.module(base.module)
     if facts is not None and (inner := facts.classes.get(f"{base.facts.qualname}.{name}")) is not None:
         return (TreeClass(base.module, inner),)
@@ -261,7 +259,7 @@ def _of_tree(program: Lookup, base: TreeClass, name: str, receiver: Receiver) ->
 def _of_target(program: Lookup, base: Class, name: str, receiver: Receiver, order: tuple[Base, ...]) -> Meanings | None:
     symbols = program.symbols(base.module)
     found = own_member(symbols, base, name)
-    set_here = set_on_self(symbols, base).get(name, ()) if isinstance(receiver, InstanceOf) else ()
+    set_here = body_of_class(symbols, base).attributes.get(name, ()) if isinstance(receiver, InstanceOf) else ()
     if found is not None:
         match found.definition:
             case Function() as function:
@@ -304,7 +302,7 @@ def _of_target(program: Lookup, base: Class, name: str, receiver: Receiver, orde
 def _delegates(program: Lookup, owner: Class, name: str, receiver: InstanceOf) -> Meanings | None:
     """What the class's `__getattr__` gives for a name; None if that cannot be known."""
     symbols = program.symbols(owner.module)
-    own = {method.name: method for method in methods(symbols, owner)}
+    own = {method.name: method for method in body_of_class(symbols, owner).methods}
     header = own.get("__getattr__")
     if header is None or "__getattribute__" in own:
         return None
@@ -322,7 +320,6 @@ def _delegates(program: Lookup, owner: Class, name: str, receiver: InstanceOf) -
 def _delegated(
     program: Lookup, owner: Class, header: FunctionHeader, asked: Expression, name: str, receiver: InstanceOf
 ) -> Meanings | None:
-
     frame = frame_of(owner.module, owner, header, receiver)
     parts: list[Meanings] = []
     for one in infer(program, asked, frame):

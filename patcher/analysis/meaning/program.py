@@ -309,7 +309,7 @@ def _in_tree(program: Program, dotted: str) -> Meanings:
                     found, rest = (TreeClass(module, own),), rest[known:]
                     break
                 if facts is not None and (function := facts.functions.get(inner)) is not None:
-                    found, rest = (TreeFunction(module, function),), rest[known:]
+                    found, rest = (TreeFunction(function),), rest[known:]
                     break
             for name in rest:
                 found = union(*(lookup(program, one, name) for one in found))
@@ -326,7 +326,7 @@ def _tree_member(program: Program, module: str, name: str) -> Meanings:
     if name in facts.classes:
         found.append((TreeClass(module, facts.classes[name]),))
     if name in facts.functions:
-        found.append((TreeFunction(module, facts.functions[name]),))
+        found.append((TreeFunction(facts.functions[name]),))
     bounds = facts.bindings.get(name, ())
     here = [bound for bound in bounds if program.is_bound(bound, facts.file)] if len(bounds) > 1 else bounds
     # No branch is for this release: the name is not bound, or by a star import, and nothing can be said of it.

@@ -9,12 +9,12 @@ a function is visited when the code around it is through.
   line in their key: `classes["Name@12"]`, which a binding `Named("module.Name@12")` leads to. What is bound once more
   without condition replaces what was bound before.
 - `None` is `Union(())`: nothing that has members.
-- Values of Python's own library are not followed, apart from the functions that `builtin_calls` knows.
+- Values of Python's own library are not followed, apart from the functions that `calls` knows.
 - `module.name = value` and `Class.name = value` are soft uses: where the name is gone, the patch has no effect, but
   nothing fails. A function put so into a class is read as a method of it: `self` is an instance.
 - Keywords that a dict gets under conditions are calls of their own under those conditions, with that keyword alone.
-- What asks about more than single expressions (`environment`, `engine_flags`) looks at the tree itself, and asks the
-  walk for the `Context` of a node with `context_of`.
+- What asks about more than single expressions (`settings`) looks at the tree itself, and asks the walk for the
+  `Context` of a node with `context_of`.
 """
 
 from patcher.analysis.reading.reader import read_file, read_syntax, unreadable

@@ -32,6 +32,7 @@ from patcher.analysis.reading.local_values import (
     union_of,
 )
 from patcher.analysis.reading.statements import import_named
+from patcher.analysis.syntax import text_in
 from patcher.analysis.uses import (
     CallOf,
     Condition,
@@ -87,7 +88,7 @@ def arguments(walk: Walk, node: ast.Call, values: dict[int, Value]) -> Arguments
                 continue
             # `f(**kwargs)` where `kwargs["x"] = 1` stands above: the finding is at the line of the key. A key that is
             # set only under conditions is passed only under them.
-            named = Keyword(item.key, item.line, spread=True)
+            named = Keyword(item.key, item.line)
             # Conditions that hold here anyway need not be repeated.
             further = _further(walk.conditions, item.conditions)
             if further:
@@ -139,7 +140,7 @@ def container_method(
     walk: Walk, node: ast.Call, func: ast.Attribute, container: ContainerValue, values: dict[int, Value]
 ) -> Value:
     """The value of `container.method(…)`; the container's new state goes to the variable that holds it."""
-    key = _key(node)
+    key = text_in(node.args[0]) if node.args else None
     first = values[id(node.args[0])] if node.args else OPAQUE
     changed: ContainerValue | None = None
     given: Value = OPAQUE
@@ -178,14 +179,6 @@ def container_method(
     if changed is not None:
         put(walk, func.value, changed)
     return given
-
-
-def _key(node: ast.Call) -> str | None:
-    match node.args:
-        case [ast.Constant(value=str(key)), *_]:
-            return key
-        case _:
-            return None
 
 
 def updated(walk: Walk, container: ContainerValue, node: ast.Call, values: dict[int, Value]) -> ContainerValue:

@@ -18,7 +18,7 @@ from patcher.analysis.reading.local_values import (
     plain,
     union_of,
 )
-from patcher.analysis.syntax import decorators, last_name
+from patcher.analysis.syntax import FunctionNode, decorators, last_name
 from patcher.analysis.uses import (
     FunctionFacts,
     Instance,
@@ -149,7 +149,7 @@ def parameter_values(walk: Walk, arguments: ast.arguments, first: Value | None =
     return values
 
 
-def evaluate_signature(walk: Walk, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+def evaluate_signature(walk: Walk, node: FunctionNode) -> None:
     """What runs where a function is defined: decorators, defaults, and annotations unless they are put off."""
     for expression in (*node.decorator_list, *node.args.defaults, *node.args.kw_defaults):
         if expression is not None:
@@ -164,12 +164,11 @@ def evaluate_signature(walk: Walk, node: ast.FunctionDef | ast.AsyncFunctionDef)
         walk.value(node.returns)
 
 
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 _ON_CLASS = ("classmethod", "__new__", "__init_subclass__", "__class_getitem__")
 _REPEATED = ("overload", "setter", "deleter")
 
 
-def _function(walk: Walk, node: Function) -> None:
+def _function(walk: Walk, node: FunctionNode) -> None:
     evaluate_signature(walk, node)
     marks = decorators(node)
     # `@overload` declares and has no body; `@x.setter` is a second function of the same name, whose body is read all
@@ -189,7 +188,7 @@ def _function(walk: Walk, node: Function) -> None:
             walk.use(node.lineno, MethodOf(walk.scope.owner, node.name, signature))
 
 
-def _later(walk: Walk, node: Function, key: str, marks: frozenset[str]) -> None:
+def _later(walk: Walk, node: FunctionNode, key: str, marks: frozenset[str]) -> None:
     """Visit the body when the code around it is through: then the names that it sees have their values."""
     around = walk.scope
     method = around.kind == "class"
@@ -231,7 +230,7 @@ def _later(walk: Walk, node: Function, key: str, marks: frozenset[str]) -> None:
         walk.later.append(visit)
 
 
-def _note(walk: Walk, node: Function, key: str, scope: Scope, method: bool) -> None:
+def _note(walk: Walk, node: FunctionNode, key: str, scope: Scope, method: bool) -> None:
     """Add the function to the facts, now that its body has been read."""
     result = annotated(walk, node.returns)
     if not is_followed(result):
@@ -244,14 +243,14 @@ def _note(walk: Walk, node: Function, key: str, scope: Scope, method: bool) -> N
     # `def build() -> Engine: return Engine()` gives no class that derives from it.
     elif isinstance(result, Instance) and scope.results and all(one == Result(result.of) for one in scope.results):
         result = Result(result.of)
-    facts = FunctionFacts(_plain(key), plain(result), *_marks(node))
+    facts = FunctionFacts(plain(result), *_marks(node))
     if not method:
         walk.functions[key] = facts
     elif scope.parent is not None:
         walk.classes[scope.parent.path].methods.setdefault(node.name, facts)
 
 
-def _marks(node: Function) -> tuple[bool, bool, bool]:
+def _marks(node: FunctionNode) -> tuple[bool, bool, bool]:
     """Whether it is read like an attribute, is abstract, and never looks at its `**kwargs`."""
     marks, keywords = decorators(node), node.args.kwarg
     ignores = keywords is not None and not any(
@@ -294,13 +293,14 @@ def _define(walk: Walk, name: str, value: Value) -> None:
         scope.names[name] = value
 
 
-def _key(walk: Walk, node: Function | ast.ClassDef) -> str:
+def _key(walk: Walk, node: FunctionNode | ast.ClassDef) -> str:
     """The qualified name; with the line, where the name alone does not tell which definition is meant."""
     key = walk.scope.within(node.name)
     # Two definitions of one name are told apart by their line: `Name@12`.
-    ambiguous = walk.scope.kind == "module" and node.name in walk.again
-    taken = walk.classes if isinstance(node, ast.ClassDef) else walk.functions
-    return f"{key}@{node.lineno}" if ambiguous or key in taken or key in walk.begun else walk.begin(key)
+    if key in walk.begun or (walk.scope.kind == "module" and node.name in walk.again):
+        return f"{key}@{node.lineno}"
+    walk.begun.add(key)
+    return key
 
 
 def _plain(key: str) -> str:

@@ -22,7 +22,7 @@ from patcher.analysis.reading.local_values import (
     together,
     union_of,
 )
-from patcher.analysis.syntax import parts
+from patcher.analysis.syntax import parts, text_in
 from patcher.analysis.uses import Instance, MemberOf, Named, Opaque, Union, Value, When
 
 _NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
@@ -72,7 +72,7 @@ def _subscript(walk: Walk, node: ast.Subscript) -> Value:
     walk.contexts[id(node)] = walk.context
     of = walk.value(node.value)
     walk.value(node.slice)
-    key = node.slice.value if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str) else None
+    key = text_in(node.slice)
     # `sys.modules["vllm.engine"]` is the module; a patch is often put in this way.
     if type(of) is Named and of.dotted == "sys.modules":
         return Named(key) if key else OPAQUE
@@ -124,7 +124,7 @@ def _dict(walk: Walk, node: ast.Dict) -> Value:
             made = made.adding(*inner.items, open_too=inner.open)
             continue
         walk.value(key)
-        text = key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else None
+        text = text_in(key)
         item = Item(text, value, key.lineno, identifier(each), walk.conditions)
         made = made.adding(item, open_too=text is None)
     return made

@@ -24,6 +24,7 @@ from patcher.analysis.reading.local_values import (
     plain,
     union_of,
 )
+from patcher.analysis.syntax import text_in
 from patcher.analysis.uses import (
     MOST_CONDITIONS,
     Bound,
@@ -79,6 +80,7 @@ class Walk:
         self.classes: dict[str, ClassDraft] = {}
         self.functions: dict[str, FunctionFacts] = {}
         self.begun: set[str] = set()
+        """Qualified names that definitions have: the next one of that name gets its line as well."""
         self.stars: list[str] = []
         self.again: frozenset[str] = frozenset()
         """Names that the module's body binds more than once."""
@@ -156,15 +158,6 @@ class Walk:
         yield
         self.scope, self.function, self.conditions, self.caught, self.unsure = before
         self._context = None
-
-    def assume_nothing(self) -> None:
-        self.conditions = ()
-        self._context = None
-
-    def begin(self, key: str) -> str:
-        """Reserve a qualified name for a definition, so that the next one of that name gets its line as well."""
-        self.begun.add(key)
-        return key
 
     @staticmethod
     def is_builtin(name: str) -> bool:
@@ -317,9 +310,7 @@ def _subscript(walk: Walk, target: ast.Subscript, value: Value, expression: ast.
     of = walk.value(target.value)
     walk.value(target.slice)
     if isinstance(of, ContainerValue):
-        key = target.slice.value if isinstance(target.slice, ast.Constant) else None
-        text = key if isinstance(key, str) else None
-        item = Item(text, value, target.lineno, identifier(expression), walk.conditions)
+        item = Item(text_in(target.slice), value, target.lineno, identifier(expression), walk.conditions)
         put(walk, target.value, added(of, item))
 
 

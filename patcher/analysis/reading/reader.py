@@ -12,14 +12,14 @@ from patcher.analysis.reading.expressions import EXPRESSIONS
 from patcher.analysis.reading.file_traversal import Walk
 from patcher.analysis.reading.local_values import union_of
 from patcher.analysis.reading.settings import engine_flag_uses, environment_uses
-from patcher.analysis.reading.statements import BRANCHES, IMPORTS, STATEMENTS
+from patcher.analysis.reading.statements import STATEMENTS
 from patcher.analysis.syntax import bound_names, module_name
 from patcher.analysis.uses import FileFacts, Named, Union
 from patcher.packages.releases.kept import Packed
 from patcher.worktree.python import UnreadableError, parse
 
 _EVALUATORS = {**EXPRESSIONS, **CALLS, **LAMBDAS}
-_EXECUTORS = {**IMPORTS, **STATEMENTS, **BRANCHES, **DEFINITIONS}
+_EXECUTORS = {**STATEMENTS, **DEFINITIONS}
 _GLOBAL = re.compile(r"^[ \t]+global[ \t]+(.*)$", re.MULTILINE)
 
 
@@ -68,8 +68,9 @@ def _visit(walk: Walk, tree: ast.Module, content: bytes) -> None:
         isinstance(node, ast.ImportFrom) and node.module == "__future__" and node.names[0].name == "annotations"
         for node in tree.body[:3]
     )
-    walk.run(tree.body)
-    walk.assume_nothing()
+    # What the module's body assumes behind a `return` or `raise` under a condition ends with it.
+    with walk.under():
+        walk.run(tree.body)
     # Functions are visited after the module body, so what they declare `global` must be known beforehand. A search in
     # the text is enough: a name too many only stands for itself.
     statements = _GLOBAL.findall(content.decode(errors="replace")) if b"global " in content else []

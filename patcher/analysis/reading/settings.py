@@ -9,9 +9,9 @@ import ast
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
-from patcher.analysis.syntax import below, last_name, own_nodes
+from patcher.analysis.bindings import imports
+from patcher.analysis.syntax import FunctionNode, below, last_name, own_nodes, text_in
 from patcher.analysis.uses import Context, EngineFlag, EnvironmentVariable, Use
 
 _SETS_VARIABLES = (b"environ", b"env_vars", b"setenv", b"putenv", b"ENV")
@@ -153,8 +153,7 @@ class _VariableReader:
     def _add(self, where: ast.AST, name: str, line: int, value: ast.expr | None) -> None:
         # Keys in lower case are no variables: an `env` dict of a reinforcement-learning environment has such.
         if _VARIABLE.fullmatch(name):
-            text = value.value if isinstance(value, ast.Constant) and isinstance(value.value, str) else None
-            self.uses.append(Use(self.file, line, EnvironmentVariable(name, text), self.context_of(where)))
+            self.uses.append(Use(self.file, line, EnvironmentVariable(name, text_in(value)), self.context_of(where)))
 
 
 def _is_container(node: ast.expr) -> bool:
@@ -171,9 +170,9 @@ def _is_container(node: ast.expr) -> bool:
 def _constants(tree: ast.Module) -> dict[str, str]:
     """Names that the module's body sets to a text."""
     return {
-        target.id: node.value.value
+        target.id: text
         for node in tree.body
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+        if isinstance(node, ast.Assign) and (text := text_in(node.value)) is not None
         for target in node.targets
         if isinstance(target, ast.Name)
     }
@@ -183,8 +182,6 @@ _PASSES_FLAGS = re.compile(rb"""f["']--\{|["']serve["']|vllm\.entrypoints\.opena
 _TO_ARGUMENTS = re.compile(r"\w*(?:cli_args|cmd_args|command_line|argv)\w*")
 _OPTION = re.compile(r"--[A-Za-z][\w.-]*(?:=.*)?", re.DOTALL)
 _SERVERS = ("vllm.entrypoints.openai.api_server", "vllm.entrypoints.cli.main")
-
-Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def engine_flag_uses(
@@ -196,7 +193,7 @@ def engine_flag_uses(
         return
     nodes = below(tree)
     if _imports_vllm(nodes):
-        functions = {node: own_nodes(node) for node in nodes if isinstance(node, Function)}
+        functions = {node: own_nodes(node) for node in nodes if isinstance(node, FunctionNode)}
         given = _parameters_given(functions)
         for function, own in functions.items():
             reader = _FlagReader(file, context_of, own)
@@ -206,15 +203,8 @@ def engine_flag_uses(
 
 
 def _imports_vllm(nodes: Iterable[ast.AST]) -> bool:
-    for node in nodes:
-        match node:
-            case ast.ImportFrom(module=str(module), level=0) if module.partition(".")[0] == "vllm":
-                return True
-            case ast.Import(names=names) if any(alias.name.partition(".")[0] == "vllm" for alias in names):
-                return True
-            case _:
-                pass
-    return False
+    statements = (node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom))
+    return any(one.module.partition(".")[0] == "vllm" for node in statements for one in imports(node))
 
 
 def _flagged(nodes: Iterable[ast.AST], given: Iterable[str]) -> set[str]:
@@ -277,7 +267,7 @@ def _is_serve(node: ast.expr) -> bool:
     )
 
 
-def _parameters_given(functions: Mapping[Function, list[ast.AST]]) -> dict[str, frozenset[str]]:
+def _parameters_given(functions: Mapping[FunctionNode, list[ast.AST]]) -> dict[str, frozenset[str]]:
     """Parameters of the file's own functions that are handed such a dict."""
     by_name = {function.name: function for function in functions}
     found: dict[str, set[str]] = {}
@@ -306,15 +296,21 @@ class _FlagReader:
             return
         for node in self.nodes:
             match node:
-                case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in flagged:
+                case (
+                    ast.Assign(targets=[ast.Name(id=name)], value=value)
+                    | ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value)
+                    | ast.AugAssign(target=ast.Name(id=name), op=ast.BitOr(), value=value)
+                ) if name in flagged:
                     self._keys(value)
-                case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value) if name in flagged:
-                    self._keys(value)
-                case ast.AugAssign(target=ast.Name(id=name), op=ast.BitOr(), value=value) if name in flagged:
-                    self._keys(value)
-                case ast.Assign(
-                    targets=[ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str(key)) as place)],
-                    value=value,
+                case (
+                    ast.Assign(
+                        targets=[ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str(key)) as place)],
+                        value=value,
+                    )
+                    | ast.Call(
+                        func=ast.Attribute(value=ast.Name(id=name), attr="setdefault"),
+                        args=[ast.Constant(value=str(key)) as place, value],
+                    )
                 ) if name in flagged:
                     self._add(node, key, place.lineno, value)
                 case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="update"), args=arguments) if (
@@ -323,11 +319,6 @@ class _FlagReader:
                     for argument in arguments:
                         self._keys(argument)
                     self._keywords(node)
-                case ast.Call(
-                    func=ast.Attribute(value=ast.Name(id=name), attr="setdefault"),
-                    args=[ast.Constant(value=str(key)) as place, value],
-                ) if name in flagged:
-                    self._add(node, key, place.lineno, value)
                 case _:
                     pass
 
@@ -335,10 +326,10 @@ class _FlagReader:
         match value:
             case ast.Dict(keys=keys, values=values):
                 for key, item in zip(keys, values, strict=True):
-                    if isinstance(key, ast.Constant) and isinstance(key.value, str):
-                        self._add(value, key.value, key.lineno, item)
-                    elif key is None:
+                    if key is None:
                         self._keys(item)
+                    elif (name := text_in(key)) is not None:
+                        self._add(value, name, key.lineno, item)
             case ast.Call(func=ast.Name(id="dict")):
                 self._keywords(value)
             case _:
@@ -376,11 +367,10 @@ class _ArgumentLists:
                     pass
         for node in nodes:
             match node:
-                case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append" | "extend"), args=[value]) if (
-                    name in names
-                ):
-                    lists.append((node, value))
-                case ast.AugAssign(target=ast.Name(id=name), op=ast.Add(), value=value) if name in names:
+                case (
+                    ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append" | "extend"), args=[value])
+                    | ast.AugAssign(target=ast.Name(id=name), op=ast.Add(), value=value)
+                ) if name in names:
                     lists.append((node, value))
                 case _:
                     pass

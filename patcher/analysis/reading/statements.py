@@ -24,7 +24,7 @@ from patcher.analysis.reading.local_values import (
     texts,
     union_of,
 )
-from patcher.analysis.syntax import caught, for_type_checkers, leaves
+from patcher.analysis.syntax import caught, for_type_checkers, leaves, text_in
 from patcher.analysis.uses import Condition, ImportOf, Member, Named, Result, Value, When, WhenRaised
 
 
@@ -45,9 +45,6 @@ def import_named(walk: Walk, node: ast.Call, values: dict[int, Value]) -> Value 
         with walk.under(*conditions):
             walk.use(node.lineno, ImportOf(module, None))
     return union_of((Named(module), conditions) for module, conditions in modules) if modules else None
-
-
-IMPORTS: Executors = {ast.Import: _import, ast.ImportFrom: _import}
 
 
 def _assign(walk: Walk, node: ast.Assign) -> None:
@@ -121,8 +118,7 @@ def _delete(walk: Walk, node: ast.Delete) -> None:
                 container = walk.value(of)
                 walk.value(key)
                 if isinstance(container, ContainerValue):
-                    text = key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else None
-                    put(walk, of, container.without(text))
+                    put(walk, of, container.without(text_in(key)))
             case ast.Attribute(value=of):
                 walk.value(of)
             case _:
@@ -137,23 +133,6 @@ def _global(walk: Walk, node: ast.Global) -> None:
 
 def _nothing(walk: Walk, node: ast.stmt) -> None:
     pass
-
-
-STATEMENTS: Executors = {
-    ast.Assign: _assign,
-    ast.AnnAssign: _annotated,
-    ast.AugAssign: _augmented,
-    ast.Expr: _expression,
-    ast.Return: _return,
-    ast.Raise: _raise,
-    ast.Assert: _assert,
-    ast.Delete: _delete,
-    ast.Global: _global,
-    ast.Nonlocal: _nothing,
-    ast.Pass: _nothing,
-}
-if hasattr(ast, "TypeAlias"):
-    STATEMENTS = {**STATEMENTS, ast.TypeAlias: _nothing}
 
 
 def raises(block: Sequence[ast.stmt]) -> bool:
@@ -370,7 +349,20 @@ def _case_test(subject: ast.expr, pattern: ast.pattern) -> ast.expr | None:
             return ast.copy_location(ast.Call(ast.Name("match", ast.Load()), [subject], []), subject)
 
 
-BRANCHES: Executors = {
+STATEMENTS: Executors = {
+    ast.Import: _import,
+    ast.ImportFrom: _import,
+    ast.Assign: _assign,
+    ast.AnnAssign: _annotated,
+    ast.AugAssign: _augmented,
+    ast.Expr: _expression,
+    ast.Return: _return,
+    ast.Raise: _raise,
+    ast.Assert: _assert,
+    ast.Delete: _delete,
+    ast.Global: _global,
+    ast.Nonlocal: _nothing,
+    ast.Pass: _nothing,
     ast.If: _if,
     ast.For: _loop,
     ast.AsyncFor: _loop,
@@ -381,6 +373,6 @@ BRANCHES: Executors = {
     ast.With: _with,
     ast.AsyncWith: _with,
     ast.Match: _match,
+    # Python 3.11 and 3.12 brought these.
+    **{getattr(ast, name): run for name, run in (("TryStar", _try), ("TypeAlias", _nothing)) if hasattr(ast, name)},
 }
-if hasattr(ast, "TryStar"):
-    BRANCHES = {**BRANCHES, ast.TryStar: _try}

@@ -17,14 +17,7 @@ from patcher.analysis.findings import Broken, FindingKind, Problem
 from patcher.analysis.meaning import Program
 from patcher.analysis.severity.attribute_tests import attributes_asked, has_attribute, with_known_attributes
 from patcher.analysis.severity.reachability import Node, ReachedCode, job_of, plain_path
-from patcher.analysis.uses import (
-    CallOf,
-    Condition,
-    ImportOf,
-    MemberOf,
-    Use,
-    WhenRaised,
-)
+from patcher.analysis.uses import CallOf, Condition, ImportOf, MemberOf, Use, WhenRaised
 
 
 class Guards:
@@ -143,17 +136,15 @@ class Guards:
             sure = evaluator.fails(condition, context.summary)
             if sure:
                 return True
-        for other, problems in self._failing(use.file, condition):
-            for problem in problems:
-                if covers(condition.catches, problem.kind, other):
-                    return True
+        failing = (found for found in self._judged(use.file) if condition.first <= found[0].line <= condition.last)
+        if any(covers(condition.catches, one.kind, other) for other, problems in failing for one in problems):
+            return True
         return False if self._all_decided(use.file, condition) else sure
 
     def _has(self, file: str, line: int, name: str) -> bool | None:
         """Whether the value that `hasattr` or `getattr` asks in a line has the attribute on this target."""
         if file not in self._asked:
-            facts = self._project.facts(file)
-            self._asked[file] = attributes_asked(facts.uses if facts is not None else ())
+            self._asked[file] = attributes_asked(self._project.uses(file))
         return has_attribute(self._found(), self._asked[file].get((line, name), ()))
 
     def _found(self) -> Program:
@@ -161,34 +152,26 @@ class Guards:
         assert program is not None, "guards outlived their program"
         return program
 
-    def _failing(self, file: str, condition: WhenRaised) -> list[tuple[Use, tuple[Problem, ...]]]:
-        return [found for found in self._judged(file) if condition.first <= found[0].line <= condition.last]
-
     def _judged(self, file: str) -> list[tuple[Use, tuple[Problem, ...]]]:
         """The broken uses that stand in a `try` of the file."""
         if file not in self._broken:
             program = self._found()
-            facts = self._project.facts(file)
             found = []
-            for use in facts.uses if facts is not None else ():
+            for use in self._project.uses(file):
                 if use.context.caught and isinstance(use.need, ImportOf | MemberOf | CallOf):
-                    match program.judge(use, program):
-                        case Broken(problems=problems):
-                            found.append((use, problems))
-                        case _:
-                            pass
+                    verdict = program.judge(use, program)
+                    if isinstance(verdict, Broken):
+                        found.append((use, verdict.problems))
             self._broken[file] = found
         return self._broken[file]
 
     def _all_decided(self, file: str, condition: WhenRaised) -> bool:
         """Whether the `try` holds uses of the target and none of them fails: then the handler waits in vain."""
-        facts = self._project.facts(file)
-        uses = facts.uses if facts is not None else ()
         return any(
             condition.first <= use.line <= condition.last
             and isinstance(use.need, ImportOf)
             and use.need.module.partition(".")[0] in self._target.against
-            for use in uses
+            for use in self._project.uses(file)
         )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
 from patcher.analysis.bindings import Binding, Imported
@@ -385,18 +386,20 @@ class PlainPath:
     def __init__(self, project: Project, job: Job) -> None:
         self.summaries: Summaries = summaries_of(project)
         self._programs = project.scope.entries
-        self._blank = Evaluator(self.summaries, TargetQueries(None), job)
+        self._blank = Evaluator(self.summaries, TargetQueries(), job)
         self._base = Reachability(self.summaries, self._blank, job, defer=True)
         self._base.enter((project.renamed(module), name) for module, name in job.entries)
         self._base.extend()
-        self._widest: tuple[AbstractSet[Node], Mapping[Node, str]] | None = None
 
     def on(self, evaluator: Evaluator) -> ReachedCode:
         """What runs on the evaluator's target."""
-        if self._widest is None:
-            self._widest = self._grown(self._blank)
-        here, programs = self._grown(evaluator)
-        return ReachedCode(here, self._widest[0], programs, self._widest[1].keys())
+        (anywhere, others), (here, programs) = self._widest, self._grown(evaluator)
+        return ReachedCode(here, anywhere, programs, others.keys())
+
+    @cached_property
+    def _widest(self) -> tuple[AbstractSet[Node], Mapping[Node, str]]:
+        """What runs on some target."""
+        return self._grown(self._blank)
 
     def _grown(self, evaluator: Evaluator) -> tuple[AbstractSet[Node], Mapping[Node, str]]:
         """What the plain job runs, and what only other programs do, with the first of them."""

@@ -8,7 +8,7 @@ Nothing behind such a line runs on that release.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from patcher.analysis.conditions.names import EvalContext
 from patcher.analysis.findings import Finding
@@ -23,8 +23,8 @@ def _raises(project: Project, file: str) -> bool:
     return project.answers.once(("raises", file), lambda: b"raise" in (project.content(file) or b""))
 
 
-def refusals(program: Program, files: Iterable[str]) -> Iterator[Finding]:
-    """The `raise` statements that importing a module of the tree certainly reaches on this target.
+def refusals(program: Program, file: str) -> Iterator[Finding]:
+    """The `raise` statements that importing a file of the tree certainly reaches on this target.
 
     One that no question about the target's packages leads to is no matter of a release, and is left out.
     """
@@ -32,25 +32,25 @@ def refusals(program: Program, files: Iterable[str]) -> Iterator[Finding]:
     against = program.target.against
     # The target's versions decide: with several packages, the one that the test names is not looked for.
     package = "vllm" if "vllm" in against else next(iter(against), "")
-    for file in files:
-        summary = guards.summaries.file(file) if _raises(program.project, file) else None
-        for one in summary.raises if summary is not None else ():
-            assert summary is not None
-            evaluator = guards.target
-            evaluator.asked = False
-            if evaluator.runs(one.conditions, EvalContext(summary)) is not True or not evaluator.asked:
-                continue
-            yield Finding(
-                file,
-                one.line,
-                f"{package}.__version__",
-                "import-raises",
-                "break" if guards.runs_plainly((file, "")) else "optional",
-                phrase(
-                    "importing {module} raises {exception} on this release: {test}",
-                    module=summary.module,
-                    exception=one.exception or "an exception",
-                    test=one.test,
-                ),
-                phrase("nothing after this line runs; adapt the test, or use a release that the tree names"),
-            )
+    summary = guards.summaries.file(file) if _raises(program.project, file) else None
+    if summary is None:
+        return
+    evaluator = guards.target
+    for one in summary.raises:
+        evaluator.asked = False
+        if evaluator.runs(one.conditions, EvalContext(summary)) is not True or not evaluator.asked:
+            continue
+        yield Finding(
+            file,
+            one.line,
+            f"{package}.__version__",
+            "import-raises",
+            "break" if guards.runs_plainly((file, "")) else "optional",
+            phrase(
+                "importing {module} raises {exception} on this release: {test}",
+                module=summary.module,
+                exception=one.exception or "an exception",
+                test=one.test,
+            ),
+            phrase("nothing after this line runs; adapt the test, or use a release that the tree names"),
+        )

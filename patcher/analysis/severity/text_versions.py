@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from patcher.analysis.bindings import Binding
 from patcher.analysis.conditions.evaluator import Evaluator
@@ -30,17 +30,17 @@ from patcher.i18n import phrase
 _ORDER = re.compile(rb"[<>]")
 
 
-def text_comparisons(program: Program, files: Iterable[str]) -> Iterator[Finding]:
+def text_comparisons(program: Program, file: str) -> Iterator[Finding]:
     """Comparisons by order of versions of the target's packages, or of two texts that look like versions, as text."""
-    guards = guards_of(program)
-    anywhere = _VersionTexts(guards.summaries, _Anywhere())
-    for file in files:
-        summary = guards.summaries.file(file) if _may_compare(program.project, file) else None
-        for body in summary.bodies.values() if summary is not None else ():
-            for ordering in body.orderings:
-                found = _finding(ordering, summary, body, anywhere, program) if summary is not None else None
-                if found is not None:
-                    yield found
+    summaries = guards_of(program).summaries
+    summary = summaries.file(file) if _may_compare(program.project, file) else None
+    if summary is None:
+        return
+    anywhere = _VersionTexts(summaries, _Anywhere())
+    for body in summary.bodies.values():
+        for ordering in body.orderings:
+            if (found := _finding(ordering, summary, body, anywhere, program)) is not None:
+                yield found
 
 
 def _may_compare(project: Project, file: str) -> bool:
@@ -71,9 +71,6 @@ class _VersionTexts(Evaluator):
 
 class _Anywhere(TargetQueries):
     """Has every distribution, in some version: enough to tell what is the text of a version."""
-
-    def __init__(self) -> None:
-        super().__init__(None)
 
     def version(self, distribution: str) -> Known | None:
         return Known("0.0.0", distribution.replace("-", "_"))

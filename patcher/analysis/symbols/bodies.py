@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from patcher.analysis.bindings import FunctionNode, Imported, assigned, imports
+from patcher.analysis.bindings import Imported, assigned, imports
 from patcher.analysis.expressions import Expression, expression, maybe
-from patcher.analysis.syntax import below, own_nodes, statements_below
+from patcher.analysis.syntax import FunctionNode, below, own_nodes, statements_below
 
 
 @dataclass(slots=True, eq=False)

@@ -11,7 +11,7 @@ from patcher.analysis.bindings import FunctionHeader, assigned, first_line
 from patcher.analysis.expressions import Expression, expression, maybe
 from patcher.analysis.symbols.computed_names import body_computes_names
 from patcher.analysis.symbols.scope import Scope, literal_table, read_scope
-from patcher.analysis.syntax import statements_below
+from patcher.analysis.syntax import FunctionNode, statements_below, text_in
 
 
 class SetOnSelf(NamedTuple):
@@ -36,6 +36,7 @@ class ClassBody:
     methods: tuple[FunctionHeader, ...]
     """Those under conditions included."""
     fields: tuple[Field, ...]
+    """The annotated names, which are the fields of a dataclass: `size: int = 0`."""
     attributes: dict[str, list[SetOnSelf]]
     """What methods set on their first parameter, in the order of the source."""
     computes_attributes: bool
@@ -87,7 +88,7 @@ def _read_attributes(
     """Also tells whether some attributes are set by computed names."""
     found: dict[str, list[SetOnSelf]] = {}
     computed = False
-    inside = {first_line(one): one for one in statements_below(owner) if isinstance(one, _FUNCTIONS)}
+    inside = {first_line(one): one for one in statements_below(owner) if isinstance(one, FunctionNode)}
 
     def note(name: str, value: ast.expr | None, annotation: ast.expr | None, method: FunctionHeader | None) -> None:
         found.setdefault(name, []).append(SetOnSelf(maybe(value), maybe(annotation), method))
@@ -124,8 +125,8 @@ def _read_attributes(
                         args=[ast.Name(id=target), key, value],
                     )
                 ) if target == me:
-                    if isinstance(key, ast.Constant) and isinstance(key.value, str):
-                        note(key.value, value, None, header)
+                    if (text := text_in(key)) is not None:
+                        note(text, value, None, header)
                     else:
                         computed = True
                 case ast.With(items=items) | ast.AsyncWith(items=items):
@@ -169,6 +170,3 @@ def _on(target: ast.expr | None, me: str, value: ast.expr | None = None) -> Iter
                 yield name, given
             case _:
                 pass
-
-
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

@@ -9,12 +9,11 @@ from __future__ import annotations
 import builtins
 import importlib
 import sys
-from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from patcher.analysis.bindings import Binding, ClassHeader, FunctionHeader, Imported
 from patcher.analysis.expressions import Name, dotted_or_called, last_name, shown
-from patcher.analysis.symbols.class_bodies import ClassBody, Field, SetOnSelf, read_class
+from patcher.analysis.symbols.class_bodies import ClassBody, read_class
 from patcher.analysis.symbols.computed_names import sets_by_computed_names
 from patcher.analysis.symbols.definition import Absent, Class, External, Function, Resolution, Unknown, Variable
 from patcher.analysis.symbols.lookup import Lookup
@@ -55,7 +54,7 @@ def _search(symbols: Lookup, owner: Class, name: str) -> Resolution:
             case Class():
                 if (found := own_member(symbols, base, name)) is not None:
                     return found
-                if (values := set_on_self(symbols, base).get(name)) is not None:
+                if (values := body_of_class(symbols, base).attributes.get(name)) is not None:
                     first = values[0]
                     return Resolution(Variable(base.module, f"{base.qualname}.{name}", first.value, first.annotation))
                 if (outside := symbols.set_from_outside(base, name)) is not None:
@@ -135,27 +134,12 @@ def _bound(symbols: Lookup, owner: Class, binding: Binding, name: str) -> Resolu
             return Resolution(Variable(owner.module, qualname, value, binding.annotation))
 
 
-def declared_fields(symbols: Lookup, owner: Class) -> Sequence[Field]:
-    """The annotated names of a class's body, which are the fields of a dataclass: `size: int = 0`."""
-    return body_of_class(symbols, owner).fields
-
-
-def methods(symbols: Lookup, owner: Class) -> Iterator[FunctionHeader]:
-    """The functions of a class's body, those under conditions included."""
-    yield from body_of_class(symbols, owner).methods
-
-
-def set_on_self(symbols: Lookup, owner: Class) -> Mapping[str, list[SetOnSelf]]:
-    """Attributes that methods set on their first parameter, in the order of the source."""
-    return body_of_class(symbols, owner).attributes
-
-
 def is_open(symbols: Lookup, owner: Class) -> str:
     """Why the class may have attributes that its syntax does not show; "" if it may not."""
-    # Any name may be answered by code.
-    if any(method.name in ("__getattr__", "__getattribute__") for method in methods(symbols, owner)):
-        return f"{owner.qualname} has a __getattr__"
     body = body_of_class(symbols, owner)
+    # Any name may be answered by code.
+    if any(method.name in ("__getattr__", "__getattribute__") for method in body.methods):
+        return f"{owner.qualname} has a __getattr__"
     if body.computes_attributes:
         return f"{owner.qualname} sets attributes by computed names"
     # `for name in names: vars()[name] = make(name)` in the body, or `setattr(Tensor, name, method)` after the class.

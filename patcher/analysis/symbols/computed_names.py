@@ -112,7 +112,8 @@ def _by_listed_names(tree: ast.Module) -> Iterator[tuple[ast.Subscript, tuple[st
             case ast.For(target=ast.Name(id=local), iter=ast.List(elts=values) | ast.Tuple(elts=values)):
                 names = tuple(one.value for one in values if isinstance(one, ast.Constant) and type(one.value) is str)
                 inside = [node for part in loop.body for node in below(part)]
-                bound_again = any(isinstance(one, ast.Name) and one.id == local and _is_bound(one) for one in inside)
+                named = (one for one in inside if isinstance(one, ast.Name) and one.id == local)
+                bound_again = any(not isinstance(one.ctx, ast.Load) for one in named)
                 for node in inside if len(names) == len(values) and not bound_again else ():
                     match node:
                         case ast.Subscript(value=value, slice=ast.Name(id=key)) if key == local and _is_globals(value):
@@ -121,10 +122,6 @@ def _by_listed_names(tree: ast.Module) -> Iterator[tuple[ast.Subscript, tuple[st
                             pass
             case _:
                 pass
-
-
-def _is_bound(name: ast.Name) -> bool:
-    return not isinstance(name.ctx, ast.Load)
 
 
 def _stores_anything(tree: ast.Module, module: str) -> bool:
@@ -225,11 +222,8 @@ def _is_itself(node: ast.AST, aliases: Iterable[str]) -> bool:
 
 def body_computes_names(owner: ast.ClassDef) -> bool:
     """Whether a class's body itself stores by a computed name: `vars()[name] = value` in a loop."""
-    return any(_stores(inner, ()) for node in _body(owner.body) for inner in below(node))
-
-
-def _body(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    return (node for node in body if not isinstance(node, _OWN_SCOPE))
+    body = (node for node in owner.body if not isinstance(node, _OWN_SCOPE))
+    return any(_stores(inner, ()) for node in body for inner in below(node))
 
 
 def sets_by_computed_names(summary: ModuleSummary, owner: str) -> bool:

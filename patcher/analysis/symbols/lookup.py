@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from patcher.analysis.answers import Answers
 from patcher.analysis.bindings import Imported
 from patcher.analysis.expressions import Expression
 from patcher.analysis.symbols.definition import Class, Function, Module, Resolution, Variable
@@ -19,7 +18,6 @@ class Lookup(Protocol):
     """One package's symbols."""
 
     modules: Modules
-    answers: Answers
 
     def expression(self, module: str, of: Expression) -> Resolution:
         """What a dotted expression at a module's top level stands for."""

@@ -84,13 +84,9 @@ def _ends(steps: Steps, walk: _GetattrWalk) -> bool:
 def _holds(test: Expression, walk: _GetattrWalk) -> bool | None:
     match test:
         case ex.Compare(left=left, operators=("in" | "not in" as operator,), rights=(container,)):
-            if not _is_parameter(left, walk) or (found := _container(container, walk)) is None:
-                return None
-            # `if name in _TABLE:` — the row says where the name comes from.
-            if walk.name in found.entries:
-                walk.rows += [row] if (row := found.entries[walk.name]) else []
-                return operator == "in"
-            return operator == "not in" if found.complete else None
+            # `if name in _TABLE:`
+            answer = _is_in(_container(container, walk), walk) if _is_parameter(left, walk) else None
+            return None if answer is None else answer is (operator == "in")
         case ex.Compare(left=left, operators=("==" | "!=" as operator,), rights=(ex.Constant(value=value),)):
             return (walk.name == value) is (operator == "==") if _is_parameter(left, walk) else None
         case ex.Compare(
@@ -123,20 +119,24 @@ def _holds(test: Expression, walk: _GetattrWalk) -> bool | None:
 def _looked_up(value: Expression, walk: _GetattrWalk) -> bool | None:
     """Whether `TABLE.get(name)` or `TABLE[name]` finds something; None for any other expression."""
     match value:
-        case ex.Call(of=ex.Attribute(of=owner, name="get" | "pop"), positional=(key, *default)):
-            found = _container(owner, walk) if _is_parameter(key, walk) and not default else None
-        case ex.Subscript(of=owner, key=key):
-            found = _container(owner, walk) if _is_parameter(key, walk) else None
+        case ex.Call(of=ex.Attribute(of=owner, name="get" | "pop"), positional=(key,)) if _is_parameter(key, walk):
+            return _is_in(_container(owner, walk), walk)
+        case ex.Subscript(of=owner, key=key) if _is_parameter(key, walk):
+            return _is_in(_container(owner, walk), walk)
         case ex.Call(of=ex.Attribute(of=inner, name="split" | "rsplit" | "partition" | "rpartition")):
             return _looked_up(inner, walk)
         case _:
             return None
-    if found is None:
+
+
+def _is_in(table: Table | None, walk: _GetattrWalk) -> bool | None:
+    """Whether the table has the name; its row says where the name comes from."""
+    if table is None:
         return None
-    if walk.name in found.entries:
-        walk.rows += [row] if (row := found.entries[walk.name]) else []
+    if walk.name in table.entries:
+        walk.rows += [row] if (row := table.entries[walk.name]) else []
         return True
-    return False if found.complete else None
+    return False if table.complete else None
 
 
 def _container(of: Expression, walk: _GetattrWalk) -> Table | None:

@@ -7,13 +7,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from patcher.analysis import expressions as ex
-from patcher.analysis.bindings import FunctionHeader, FunctionNode
+from patcher.analysis.bindings import FunctionHeader
 from patcher.analysis.expressions import Expression, dotted_or_called, last_name, shown
 from patcher.analysis.parameters import Parameter, Signature
-from patcher.analysis.symbols.classes import Base, body_of_class, linearise, methods
+from patcher.analysis.symbols.classes import Base, body_of_class, linearise
 from patcher.analysis.symbols.definition import Class, Definition, External, Function, Unknown, Variable, is_static
 from patcher.analysis.symbols.lookup import Lookup
-from patcher.analysis.syntax import below
+from patcher.analysis.syntax import FunctionNode, below
 from patcher.analysis.syntax import last_name as last_name_in
 
 
@@ -47,7 +47,7 @@ def constructor_of(
     for index, base in enumerate(order):
         match base:
             case Class():
-                own = {method.name: method for method in methods(symbols_of(base), base)}
+                own = {method.name: method for method in body_of_class(symbols_of(base), base).methods}
                 # The first class in Python's order that says how it is made: an `__init__`, or the fields of a
                 # dataclass.
                 if "__init__" in own:

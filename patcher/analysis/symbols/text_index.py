@@ -64,20 +64,16 @@ class TextIndex:
         self._package = package
         self._earlier = earlier._found if earlier is not None else _Found()
         self._found: _Found = _Found()
-        self._whole: bytes | None = None
         self._starts: list[int] = []
         self._modules = self._found.modules
-        self._defined: dict[str, list[tuple[str, str]]] | None = None
 
-    @property
+    @cached_property
     def whole(self) -> bytes:
         """All files, one after the other."""
-        if self._whole is None:
-            buffer = BytesIO()
-            for part in self._read():
-                buffer.write(part)
-            self._whole = buffer.getvalue()
-        return self._whole
+        buffer = BytesIO()
+        for part in self._read():
+            buffer.write(part)
+        return buffer.getvalue()
 
     @property
     def modules(self) -> tuple[str, ...]:
@@ -157,11 +153,10 @@ class TextIndex:
 
         All names are gathered at once: that takes no longer than looking for a few of them.
         """
-        if self._defined is None:
-            self._defined = self._gather()
         return tuple(self._defined.get(name, ()))
 
-    def _gather(self) -> dict[str, list[tuple[str, str]]]:
+    @cached_property
+    def _defined(self) -> dict[str, list[tuple[str, str]]]:
         found: dict[str, list[tuple[str, str]]] = {}
         for module, (start, end) in self._spans.items():
             known = self._earlier.definitions.get(module) if module in self._same else None

@@ -38,9 +38,9 @@ def argument_repairs(finding: Finding, inputs: DraftInputs) -> list[Repair]:
     sites = keyword_sites(finding, parameter, inputs)
     if not sites:
         return _by_position(finding, callee, parameter, old, new, inputs)
-    if len(sites) != 1 or (keyword := sites[0].keyword) is None:
+    if len(sites) != 1:
         return []
-    site = sites[0]
+    site, keyword = sites[0]
     title: Phrase
     edit: Edit
     has: tuple[str, ...] = ()
@@ -139,7 +139,7 @@ def _last_with_more(package: str, callee: str, count: int, new: Callee, inputs: 
         then = callee_of(symbols, callee)
         return then is not None and len(then.positional) >= count
 
-    before = inputs.releases.last_that(package, inputs.against.get(package, ""), takes_them)
+    before = inputs.releases.last_that(package, inputs.release(package), takes_them)
     return callee_of(before, callee) if before is not None else None
 
 

@@ -149,7 +149,7 @@ def _ordered_after(draft: Draft, inputs: DraftInputs, texts: dict[str, str]) -> 
 def _record(name: str, group: Sequence[Repair], inputs: DraftInputs) -> Record:
     first = group[0].finding
     package, since = first.package, inputs.since(first)
-    target = inputs.against.get(package, "")
+    target = inputs.release(package)
     distribution = distribution_of(package)
     edits = _without_covered(dict.fromkeys(edit for repair in group for edit in repair.edits))
     versions = {"verl": f"=={inputs.verl.partition('+')[0]}"} if inputs.verl else {}

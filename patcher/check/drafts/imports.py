@@ -9,7 +9,7 @@ import libcst as cst
 
 from patcher.analysis.findings import Finding
 from patcher.analysis.symbols import Absent, Class, Definition, Function, Module, Symbols, Unknown, Variable, full_name
-from patcher.analysis.symbols.classes import declared_fields, methods
+from patcher.analysis.symbols.classes import body_of_class
 from patcher.analysis.uses import ImportOf
 from patcher.check.drafts.constants import renamed_constants
 from patcher.check.drafts.inputs import DraftInputs, Namesake, Repair
@@ -112,12 +112,12 @@ def moved_to(old: str, finding: Finding, inputs: DraftInputs) -> Moved | None:
         if len(found) > 1 and finding.moved_to:
             found = [one for one in found if finding.moved_to in one.paths]
         if len(found) == 1 and not (renamed and name == _last(old)):
-            path = best_path(found[0].paths, inputs.releases.near(package, inputs.against.get(package, "")))
+            path = best_path(found[0].paths, inputs.releases.near(package, inputs.release(package)))
             return Moved(path, _evidence(old, path, was, renamed=renamed))
     if isinstance(was, Class) and before is not None and (heir := renamed_constants(was, before, symbols)) is not None:
         for one in search.of(heir.name):
             if isinstance(one.definition, Class) and one.definition.module == was.module:
-                path = best_path(one.paths, inputs.releases.near(package, inputs.against.get(package, "")))
+                path = best_path(one.paths, inputs.releases.near(package, inputs.release(package)))
                 same = phrase("{new} stands in its module since {old} is gone, with the same values", new=path, old=old)
                 return Moved(path, same, heir.members)
     return None
@@ -214,8 +214,8 @@ def _shared(old: frozenset[str], new: frozenset[str]) -> float:
 
 
 def _members(symbols: Symbols, owner: Class) -> frozenset[str]:
-    fields = {field.name for field in declared_fields(symbols, owner)}
-    return frozenset({method.name for method in methods(symbols, owner)} | fields)
+    body = body_of_class(symbols, owner)
+    return frozenset({method.name for method in body.methods} | {field.name for field in body.fields})
 
 
 def _parameters(symbols: Symbols, definition: Function) -> frozenset[str]:

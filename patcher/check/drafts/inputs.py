@@ -13,6 +13,8 @@ from patcher.analysis.target import Target
 from patcher.i18n import Phrase
 from patcher.records.model import Record
 from patcher.rewrite.edits import Edit
+from patcher.rewrite.outcome import Unparseable
+from patcher.rewrite.source import Source, parse
 
 if TYPE_CHECKING:
     from packaging.version import Version
@@ -238,16 +240,22 @@ class DraftInputs:
         except UnicodeDecodeError:
             return None
 
+    def code(self, file: str) -> Source | None:
+        """A file's syntax; None where there is no such file, or it is no Python."""
+        text = self.text(file)
+        found = parse(text) if text is not None else None
+        return None if isinstance(found, Unparseable) else found
+
     def before(self, finding: Finding) -> Symbols | None:
         """The last release that still had what the finding is about."""
         package = finding.package
-        return self.releases.last_with(package, finding.symbol, self.against.get(package, ""), finding.since)
+        return self.releases.last_with(package, finding.symbol, self.release(package), finding.since)
 
     def since(self, finding: Finding) -> str | None:
         """The first release without what the finding is about, where that is known."""
         package = finding.package
-        return finding.since or self.releases.first_without(package, finding.symbol, self.against.get(package, ""))
+        return finding.since or self.releases.first_without(package, finding.symbol, self.release(package))
 
-    @property
-    def against(self) -> Mapping[str, str]:
-        return self.target.against
+    def release(self, package: str) -> str:
+        """The target's release of a package; "" where none is known."""
+        return self.target.against.get(package, "")

@@ -13,23 +13,20 @@ from patcher.analysis.expressions import Name
 from patcher.analysis.findings import Finding
 from patcher.analysis.symbols import Class, Function, Symbols, Variable, full_name
 from patcher.analysis.symbols.definition import is_property
+from patcher.analysis.syntax import FunctionNode
 from patcher.check.drafts.inputs import DraftInputs, Repair
 from patcher.check.drafts.sites import expression, fitted, text_of, written
 from patcher.i18n import Phrase, phrase
 from patcher.rewrite.edits import Edit, Insert, RenameAttribute, Replace
 from patcher.rewrite.names import aliases, dotted, local
-from patcher.rewrite.outcome import Unparseable
-from patcher.rewrite.source import Source, parse
+from patcher.rewrite.source import Source
 from patcher.rewrite.syntax import IMPORTS, SCOPES
 
 
 def member_repairs(finding: Finding, inputs: DraftInputs) -> list[Repair]:
     """What the member was in the last release that had it, put in its place."""
-    text, symbols, before = inputs.text(finding.file), inputs.symbols(finding.package), inputs.before(finding)
-    if text is None or symbols is None or before is None:
-        return []
-    code = parse(text)
-    if isinstance(code, Unparseable):
+    code, symbols, before = inputs.code(finding.file), inputs.symbols(finding.package), inputs.before(finding)
+    if code is None or symbols is None or before is None:
         return []
     owner, _, name = finding.symbol.rpartition(".")
     was = before.resolve(finding.symbol).definition
@@ -150,7 +147,7 @@ class Inlined:
     module: str = ""
 
 
-def body_of(node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.expr | None:
+def body_of(node: FunctionNode) -> ast.expr | None:
     """The one expression that a function returns, warnings and error handlers that raise again aside."""
     statements = [one for one in node.body if not _has_no_effect(one)]
     # `try: return self._impl(x) / except Error: log; raise` does no more than its body.

@@ -14,6 +14,7 @@ import ast
 
 from patcher.analysis.findings import Finding
 from patcher.analysis.symbols import Class, Symbols
+from patcher.analysis.syntax import FunctionNode
 from patcher.check.drafts.inputs import DraftInputs, Repair
 from patcher.check.drafts.parameters import callee_of
 from patcher.check.drafts.sites import split_symbol
@@ -29,7 +30,6 @@ def finished(result):
     future.set_result(result)
     return future
 """
-_Method = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def override_repairs(finding: Finding, inputs: DraftInputs) -> list[Repair]:
@@ -75,7 +75,7 @@ def _hands_out_futures(symbols: Symbols, base: str, flag: str) -> bool:
     if callee is None or not isinstance(callee.owner, Class):
         return False
     name = base.rpartition(".")[2]
-    methods = [node for node in symbols.syntax(callee.owner).body if isinstance(node, _Method)]
+    methods = [node for node in symbols.syntax(callee.owner).body if isinstance(node, FunctionNode)]
     answers = {
         literal: ast.unparse(method.returns)
         for method in methods
@@ -87,7 +87,7 @@ def _hands_out_futures(symbols: Symbols, base: str, flag: str) -> bool:
     return any(_passes_one_on(method, name, flag) for method in methods)
 
 
-def _literal(method: _Method, flag: str) -> bool | None:
+def _literal(method: FunctionNode, flag: str) -> bool | None:
     """The value of `flag: Literal[True]` in an overload; None for another annotation."""
     for argument in (*method.args.args, *method.args.kwonlyargs):
         match argument:
@@ -97,7 +97,7 @@ def _literal(method: _Method, flag: str) -> bool | None:
     return None
 
 
-def _passes_one_on(method: _Method, name: str, flag: str) -> bool:
+def _passes_one_on(method: FunctionNode, name: str, flag: str) -> bool:
     """`output = self.collective_rpc(…, non_block=non_block)`, then `return output[0]`."""
     got = {
         target.id
@@ -147,7 +147,7 @@ def _returned(method: ast.FunctionDef) -> tuple[str, ...] | None:
             if not isinstance(node.value, ast.Name):
                 return None
             found.append(node.value.id)
-        if not isinstance(node, (*_SCOPES,)):
+        if not isinstance(node, _SCOPES):
             todo += ast.iter_child_nodes(node)
     return tuple(dict.fromkeys(found)) or None
 

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from patcher.analysis.bindings import FunctionNode
 from patcher.analysis.symbols import Class, Function, Symbols
-from patcher.analysis.symbols.classes import linearise, methods, set_on_self
+from patcher.analysis.symbols.classes import body_of_class, linearise
 from patcher.analysis.symbols.definition import is_static
+from patcher.analysis.syntax import FunctionNode, with_defaults
 from patcher.i18n import Phrase, phrase
 
 
@@ -45,7 +45,6 @@ class Callee:
     node: FunctionNode | None
     """The function, or the constructor if it is written out."""
     owner: Class | None = None
-    module: str = ""
 
     @property
     def positional(self) -> tuple[str, ...]:
@@ -55,9 +54,9 @@ class Callee:
 def callee_of(symbols: Symbols, dotted: str) -> Callee | None:
     """What a call of the dotted name runs; None if that is not written in the package."""
     match symbols.resolve(dotted).definition:
-        case Function(header=header, owner=owner, module=module) as function:
+        case Function(header=header, owner=owner) as function:
             node = symbols.syntax(function)
-            return Callee(_formals(node.args, drop=owner is not None and not is_static(header)), node, owner, module)
+            return Callee(_formals(node.args, drop=owner is not None and not is_static(header)), node, owner)
         case Class() as owner:
             return _constructor(symbols, owner)
         case _:
@@ -68,33 +67,30 @@ def _constructor(symbols: Symbols, owner: Class) -> Callee | None:
     order = [base for base in linearise(symbols, owner) if isinstance(base, Class)]
     for base in order:
         if (node := _init(symbols, base)) is not None:
-            return Callee(_formals(node.args, drop=True), node, owner, base.module)
+            return Callee(_formals(node.args, drop=True), node, owner)
     found = {
         node.target.id: Formal(node.target.id, None, node.value, node.annotation)
         for base in reversed(order)
         for node in symbols.syntax(base).body
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
     }
-    return Callee(found, None, owner, owner.module) if found else None
+    return Callee(found, None, owner) if found else None
 
 
 def _init(symbols: Symbols, owner: Class) -> FunctionNode | None:
     """The constructor that the class itself writes out."""
-    found = [method for method in methods(symbols, owner) if method.name == "__init__"]
+    found = [method for method in body_of_class(symbols, owner).methods if method.name == "__init__"]
     return symbols.modules.holding(owner.module).syntax(found[-1]) if found else None
 
 
 def _formals(args: ast.arguments, *, drop: bool) -> dict[str, Formal]:
-    plain = [*args.posonlyargs, *args.args]
-    defaults: list[ast.expr | None] = [None] * (len(plain) - len(args.defaults))
-    pairs = list(zip(plain, [*defaults, *args.defaults], strict=True))[1 if drop else 0 :]
-    found = {
-        argument.arg: Formal(argument.arg, index, default, argument.annotation)
-        for index, (argument, default) in enumerate(pairs)
+    plain = len(args.posonlyargs) + len(args.args)
+    first = 1 if drop and plain else 0
+    return {
+        argument.arg: Formal(argument.arg, index - first if index < plain else None, default, argument.annotation)
+        for index, (argument, default) in enumerate(with_defaults(args))
+        if index >= first
     }
-    for argument, default in zip(args.kwonlyargs, args.kw_defaults, strict=True):
-        found[argument.arg] = Formal(argument.arg, None, default, argument.annotation)
-    return found
 
 
 def _bare(annotation: ast.expr) -> str:
@@ -109,7 +105,7 @@ def attribute_set_elsewhere(symbols: Symbols, owner: Class, name: str) -> str | 
     for base in linearise(symbols, owner):
         if not isinstance(base, Class):
             continue
-        for one in set_on_self(symbols, base).get(name, ()):
+        for one in body_of_class(symbols, base).attributes.get(name, ()):
             if one.method is not None and one.method.name != "__init__":
                 return one.method.name
     return None

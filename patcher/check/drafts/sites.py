@@ -14,19 +14,18 @@ from patcher.check.drafts.inputs import DraftInputs
 from patcher.rewrite import rewrite
 from patcher.rewrite.edits import Edit, Mark
 from patcher.rewrite.names import imports, resolve
-from patcher.rewrite.outcome import AnchorAmbiguous, Overlap, Rewritten, Unparseable
-from patcher.rewrite.source import Source, parse
+from patcher.rewrite.outcome import AnchorAmbiguous, Overlap, Rewritten
+from patcher.rewrite.source import Source
 from patcher.rewrite.syntax import bare
 from patcher.worktree import python
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Site:
-    """A call, and the keyword in question if it is passed by name."""
+    """A call."""
 
     code: Source
     call: cst.Call
-    keyword: cst.Arg | None
 
     @property
     def function(self) -> str:
@@ -54,25 +53,23 @@ def split_symbol(symbol: str) -> tuple[str, str] | None:
     return (callee, parameter.rstrip(")")) if bracket and parameter.endswith(")") else None
 
 
-def keyword_sites(finding: Finding, parameter: str, inputs: DraftInputs) -> list[Site]:
-    """The calls that pass the parameter by name on the finding's line."""
+def keyword_sites(finding: Finding, parameter: str, inputs: DraftInputs) -> list[tuple[Site, cst.Arg]]:
+    """The calls that pass the parameter by name on the finding's line, and how."""
     return [
-        site
+        (site, arg)
         for site in _sites(finding, inputs)
-        if site.keyword is not None
-        and site.keyword.keyword is not None
-        and site.keyword.keyword.value == parameter
-        and _starts(site, site.keyword, finding.line)
+        for arg in site.call.args
+        if arg.keyword is not None and arg.keyword.value == parameter and site.code.lines(arg)[0] == finding.line
     ]
 
 
 def call_sites(finding: Finding, callee: str, inputs: DraftInputs) -> list[Site]:
     """The calls on the finding's line whose name ends as the callee's does, or its class's."""
     names = callee.rsplit(".", 2)[-2:]
-    found = {id(site.call): site for site in _sites(finding, inputs) if _starts(site, site.call, finding.line)}
+    found = [site for site in _sites(finding, inputs) if site.code.lines(site.call)[0] == finding.line]
     return [
         site
-        for site in found.values()
+        for site in found
         if (parts := resolve(site.call.func, imports(site.code.everything))[0])[-1] == names[-1]
         # A constructor is called by the name of its class.
         or (names[-1] == "__init__" and parts[-1] == names[0])
@@ -80,16 +77,13 @@ def call_sites(finding: Finding, callee: str, inputs: DraftInputs) -> list[Site]
 
 
 def _sites(finding: Finding, inputs: DraftInputs) -> Iterator[Site]:
-    text = inputs.text(finding.file)
-    code = parse(text) if text is not None else None
-    if code is None or isinstance(code, Unparseable):
+    """The calls in the finding's file."""
+    code = inputs.code(finding.file)
+    if code is None:
         return
     for node in code.everything:
         if isinstance(node, cst.Call) and isinstance(node.func, (cst.Name, cst.Attribute)):
-            yield Site(code, node, None)
-            for arg in node.args:
-                if arg.keyword is not None:
-                    yield Site(code, node, arg)
+            yield Site(code, node)
 
 
 def text_of(code: Source, node: cst.CSTNode) -> str:
@@ -109,10 +103,6 @@ def expression(code: Source, node: cst.CSTNode) -> ast.expr:
 def written(code: Source, node: cst.CSTNode) -> str:
     """An expression on one line, as a pattern in a record has it."""
     return ast.unparse(expression(code, node))
-
-
-def _starts(site: Site, node: cst.CSTNode, line: int) -> bool:
-    return site.code.lines(node)[0] == line
 
 
 _TRIAL = Mark("draft")

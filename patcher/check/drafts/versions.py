@@ -9,8 +9,7 @@ from patcher.check.drafts.inputs import DraftInputs, Repair
 from patcher.check.drafts.sites import fitted, text_of, written
 from patcher.i18n import phrase
 from patcher.rewrite.edits import Insert, Replace
-from patcher.rewrite.outcome import Unparseable
-from patcher.rewrite.source import Source, parse
+from patcher.rewrite.source import Source
 
 _ORDERS = (cst.LessThan, cst.LessThanEqual, cst.GreaterThan, cst.GreaterThanEqual)
 _MODULE = "packaging.version"
@@ -18,16 +17,16 @@ _MODULE = "packaging.version"
 
 def version_repairs(finding: Finding, inputs: DraftInputs) -> list[Repair]:
     """Both sides as versions: `packaging.version.Version(a) <= packaging.version.Version("0.6.3")`."""
-    text = inputs.text(finding.file)
-    code = parse(text) if text is not None else None
-    if code is None or isinstance(code, Unparseable):
+    code = inputs.code(finding.file)
+    if code is None:
         return []
-    found = [node for node in code.everything if _is_order(node) and code.lines(node)[0] == finding.line]
+    comparisons = (node for node in code.everything if isinstance(node, cst.Comparison) and len(node.comparisons) == 1)
+    orders = (node for node in comparisons if isinstance(node.comparisons[0].operator, _ORDERS))
+    found = [node for node in orders if code.lines(node)[0] == finding.line]
     # Two comparisons begin on the line: which one is meant cannot be known.
     if len(found) != 1 or _binds_package(code):
         return []
     compared = found[0]
-    assert isinstance(compared, cst.Comparison)
     target = compared.comparisons[0]
     left, right = (f"{_MODULE}.Version({text_of(code, side)})" for side in (compared.left, target.comparator))
     operator = code.code(target.operator).strip()
@@ -45,21 +44,8 @@ def version_repairs(finding: Finding, inputs: DraftInputs) -> list[Repair]:
     return [Repair(finding, edits, f"{finding.package}.__version__", "compared", title, evidence)]
 
 
-def _is_order(node: cst.CSTNode) -> bool:
-    return (
-        isinstance(node, cst.Comparison)
-        and len(node.comparisons) == 1
-        and isinstance(node.comparisons[0].operator, _ORDERS)
-    )
-
-
 def _binds_package(code: Source) -> bool:
     """Whether the file has `packaging` for something else, as in `packaging = load()`."""
-    return any(
-        isinstance(node, cst.AssignTarget | cst.Param) and _name(node) == "packaging" for node in code.everything
-    )
-
-
-def _name(node: cst.AssignTarget | cst.Param) -> str:
-    of = node.target if isinstance(node, cst.AssignTarget) else node.name
-    return of.value if isinstance(of, cst.Name) else ""
+    binding = (node for node in code.everything if isinstance(node, cst.AssignTarget | cst.Param))
+    bound = (node.target if isinstance(node, cst.AssignTarget) else node.name for node in binding)
+    return any(isinstance(one, cst.Name) and one.value == "packaging" for one in bound)

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from patcher.analysis.findings import Broken, Fine, Problem, Undecided, Unrelated, Verdict
-from patcher.analysis.meaning import Class, Function, InstanceOf, Meaning, Method, Program, TypeOf
+from patcher.analysis.meaning import InstanceOf, Meaning, Method, Program, TypeOf
 from patcher.analysis.meaning.callables import NotOurs, Takes, takes
 from patcher.analysis.meaning.members import may_have
 from patcher.analysis.meaning.program import moved, named
-from patcher.analysis.symbols import Parameter, Signature, Unknown
+from patcher.analysis.symbols import Class, Function, Parameter, Signature, Unknown
 from patcher.analysis.uses import CallOf, Keyword, Member, Named, Shape, Use, Value
 from patcher.check.rules.members import present_on_target, tree_subclass_has
 from patcher.i18n import phrase

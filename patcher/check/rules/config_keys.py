@@ -15,7 +15,7 @@ from patcher.analysis.findings import Broken, FindingKind, Fine, Problem, Undeci
 from patcher.analysis.meaning import Program
 from patcher.analysis.project import Project
 from patcher.analysis.symbols import Class, Symbols
-from patcher.analysis.symbols.classes import declared_fields, linearise, methods
+from patcher.analysis.symbols.classes import body_of_class, linearise
 from patcher.analysis.uses import ConfigKey, Use
 from patcher.i18n import Phrase, phrase
 from patcher.worktree.python import UnreadableError, parse
@@ -76,9 +76,10 @@ def _fields_of(project: Project, dotted: str) -> frozenset[str] | None:
     for base in linearise(symbols, found):
         if isinstance(base, Class):
             # A constructor written by hand may take anything.
-            if any(method.name == "__init__" for method in methods(symbols, base)):
+            body = body_of_class(symbols, base)
+            if any(method.name == "__init__" for method in body.methods):
                 return None
-            names.update(field.name for field in declared_fields(symbols, base))
+            names.update(field.name for field in body.fields)
         elif not getattr(base, "name", "").startswith(("collections.", "typing.", "abc.", "builtins.")):
             return None
     return frozenset(names)
@@ -104,9 +105,6 @@ def hydra_main(content: bytes) -> tuple[Path, str] | None:
     return None
 
 
-_HYDRA = "hydra"
-
-
 @dataclass(frozen=True, slots=True)
 class _Present:
     value: Any
@@ -129,7 +127,7 @@ def judge_key(use: Use, program: Program) -> Verdict:
     made = _composed(project, need.entry, need.config, need.groups)
     if not need.dotted:
         return _entry(use, need, made, project)
-    if need.dotted.partition(".")[0].partition("/")[0] == _HYDRA:
+    if need.dotted.partition(".")[0].partition("/")[0] == "hydra":
         return Unrelated()
     if "$" in need.dotted:
         return Undecided(need.dotted, "the script's variables are not all known")
@@ -176,6 +174,8 @@ def _judge(use: Use, need: ConfigKey, made: Composition, project: Project) -> Ve
         return Undecided(need.dotted, "whether a config group is added is not followed")
     found = _find(made.config, need.dotted)
     match need.sign, found:
+        case _, _Missing(parent=parent, value=str(value)) if "${" in value:
+            return Undecided(need.dotted, f"{parent} is computed")
         case "+", _Present(value=value):
             # `+key=value` overwrites a null, and merges a dict or list.
             if value is None or (need.value or "").startswith(("{", "[")):
@@ -188,8 +188,6 @@ def _judge(use: Use, need: ConfigKey, made: Composition, project: Project) -> Ve
                 phrase("{key} is already in the config, and + may only add", key=need.dotted),
                 phrase("write {key} without the +", key=need.dotted),
             )
-        case "+" | "++", _Missing(parent=parent, value=str(value)) if "${" in value:
-            return Undecided(need.dotted, f"{parent} is computed")
         case ("+", _Missing()) | ("++", _):
             return _new_field(use, need, made, project) or Fine(need.dotted)
         case "~", _Present(value=None):
@@ -200,8 +198,6 @@ def _judge(use: Use, need: ConfigKey, made: Composition, project: Project) -> Ve
             return _merged(use, need, there)
         case _, _Present():
             return Fine(need.dotted)
-        case _, _Missing(parent=parent, value=value) if isinstance(value, str) and "${" in value:
-            return Undecided(need.dotted, f"{parent} is computed")
         case _, _Missing() as lacking:
             return _missing_key(use, need, lacking, made)
     return Fine(need.dotted)

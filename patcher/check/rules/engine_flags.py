@@ -15,9 +15,9 @@ from patcher.analysis.expressions import Expression, expression
 from patcher.analysis.findings import Broken, Fine, Problem, Undecided, Unrelated, Verdict
 from patcher.analysis.meaning import Program
 from patcher.analysis.symbols import Class, Function, Module, Symbols
-from patcher.analysis.symbols.classes import declared_fields, linearise, methods
+from patcher.analysis.symbols.classes import body_of_class, linearise
 from patcher.analysis.symbols.module_summary import ModuleSummary
-from patcher.analysis.syntax import below
+from patcher.analysis.syntax import below, strings, text_in
 from patcher.analysis.uses import EngineFlag, Use
 from patcher.i18n import Phrase, phrase
 
@@ -102,7 +102,7 @@ class _Parser:
     def read_class(self, owner: Class) -> None:
         for base in linearise(self._symbols, owner):
             if isinstance(base, Class) and self._first(f"{base.module}.{base.qualname}"):
-                for method in methods(self._symbols, base):
+                for method in body_of_class(self._symbols, base).methods:
                     self._read(base.module, method, owner)
 
     def _read(self, module: str, function: FunctionHeader, owner: Class | None) -> None:
@@ -154,8 +154,8 @@ def _arguments(within: ast.AST) -> list[Argument | Expression]:
                 )
                 for argument in arguments:
                     texts = loops.get(argument.id, []) if isinstance(argument, ast.Name) else []
-                    if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
-                        texts = [argument.value]
+                    if (text := text_in(argument)) is not None:
+                        texts = [text]
                     found.append(Argument(tuple(texts), isinstance(argument, ast.JoinedStr), one_sense))
             case ast.Call(func=ast.Attribute(attr="add_cli_args", value=value)):
                 found.append(expression(value))
@@ -181,11 +181,7 @@ def _loop_values(nodes: Sequence[ast.AST]) -> dict[str, list[str]]:
             table = tables.get(node.iter.id) if isinstance(node.iter, ast.Name) else node.iter
             first = node.target.elts[0] if isinstance(node.target, ast.Tuple) else node.target
             if table is not None and isinstance(first, ast.Name):
-                found[first.id] = [
-                    one.value
-                    for one in ast.walk(table)
-                    if isinstance(one, ast.Constant) and isinstance(one.value, str) and one.value.startswith("--")
-                ]
+                found[first.id] = [text for text in strings(table) if text.startswith("--")]
     return found
 
 
@@ -193,7 +189,7 @@ def _fields(symbols: Symbols, owner: Class) -> Iterator[str]:
     """A dataclass's fields, inherited ones included."""
     for base in linearise(symbols, owner):
         if isinstance(base, Class):
-            yield from (field.name for field in declared_fields(symbols, base))
+            yield from (field.name for field in body_of_class(symbols, base).fields)
 
 
 _OPPOSITES = (("disable_", "enable_"), ("enable_", "disable_"), ("no_", ""))

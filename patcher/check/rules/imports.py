@@ -79,8 +79,8 @@ def _moved(program: Program, use: Use, module: str, name: str | None, baseline: 
 
 def _read_off(program: Program, file: str, dotted: str) -> frozenset[str]:
     """What a file reads off a module: `Model` of `import pkg.models as m; m.Model`."""
-    facts = program.project.facts(file) if file.endswith(".py") else None
-    needs = [use.need for use in facts.uses if isinstance(use.need, MemberOf)] if facts is not None else []
+    uses = program.project.uses(file) if file.endswith(".py") else ()
+    needs = [use.need for use in uses if isinstance(use.need, MemberOf)]
     return frozenset(need.name for need in needs if _written_out(need.of) == dotted)
 
 

@@ -17,6 +17,7 @@ from patcher.analysis.meaning import (
     InstanceOf,
     Meaning,
     Meanings,
+    Method,
     Outside,
     Program,
     SuperOf,
@@ -194,13 +195,13 @@ def is_of_target(program: Program, one: Meaning) -> bool:
     match one:
         case InstanceOf(of=TreeClass() as of) | TypeOf(of=TreeClass() as of) | SuperOf(of=of) | (TreeClass() as of):
             return any(isinstance(base, Class) for base in ancestry(program, of))
-        case Module() | Class() | Function() | Variable() | InstanceOf() | TypeOf():
+        # A method is one of a package; the tree's own are functions of the tree.
+        case Module() | Class() | Function() | Variable() | InstanceOf() | TypeOf() | Method():
             return True
         case Unknown(symbol=symbol):
             return bool(symbol)
         case _:
-            # A method of a package.
-            return hasattr(one, "function")
+            return False
 
 
 def symbol_of(one: Meaning) -> str:
@@ -212,10 +213,12 @@ def symbol_of(one: Meaning) -> str:
             return dotted(one)
         case Module() | Class() | Function() | Variable():
             return full_name(one)
+        case Method(function=function):
+            return full_name(function)
         case Unknown(symbol=symbol):
             return symbol
         case _:
-            return full_name(one.function) if hasattr(one, "function") else ""
+            return ""
 
 
 def _problem(use: Use, name: str, of: Meaning, gone: Absent, program: Program, baseline: Program | None) -> Problem:

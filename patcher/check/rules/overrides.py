@@ -12,20 +12,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import cast
 
-from patcher.analysis.bindings import FunctionHeader, FunctionNode
+from patcher.analysis.bindings import FunctionHeader
 from patcher.analysis.expressions import Attribute, Call, Expression, Name, expression
 from patcher.analysis.findings import Broken, Fine, Problem, Unrelated, Verdict
-from patcher.analysis.meaning import Class, Function, Program, TreeClass
+from patcher.analysis.meaning import Program, TreeClass
 from patcher.analysis.meaning.callables import changes_parameters
 from patcher.analysis.meaning.members import ancestry, dotted
 from patcher.analysis.meaning.program import named
 from patcher.analysis.severity.guards import guards_of
-from patcher.analysis.symbols import Parameter, Signature
-from patcher.analysis.symbols.classes import methods, own_member
+from patcher.analysis.symbols import Class, Function, Parameter, Signature
+from patcher.analysis.symbols.classes import body_of_class, own_member
 from patcher.analysis.symbols.definition import is_property, is_static
 from patcher.analysis.symbols.signature import read_parameters
 from patcher.analysis.symbols.text_index import TextIndex
-from patcher.analysis.syntax import below
+from patcher.analysis.syntax import FunctionNode, below
 from patcher.analysis.uses import MethodOf, Use
 from patcher.i18n import phrase
 
@@ -36,7 +36,6 @@ _FREE = frozenset({"__init__", "__new__", "__init_subclass__", "__post_init__", 
 class _Base:
     """What a target's class defines under the name."""
 
-    function: Function
     owner: Class
     signature: Signature
 
@@ -64,7 +63,7 @@ def _overridden(program: Program, owner: TreeClass, name: str) -> _Base | None:
             if changes_parameters(program, found.definition) is None:
                 return None
             bound = not is_static(found.definition.header)
-            return _Base(found.definition, base, read_parameters(found.definition.header, bound=bound))
+            return _Base(base, read_parameters(found.definition.header, bound=bound))
     return None
 
 
@@ -131,7 +130,7 @@ def _inherited_calls(program: Program, owner: TreeClass, name: str) -> Iterator[
         if not isinstance(base, Class):
             continue
         symbols = program.symbols(base.module)
-        for method in methods(symbols, base):
+        for method in body_of_class(symbols, base).methods:
             # A method that the tree overrides itself does not run with the tree's class.
             if method.name in own:
                 continue
@@ -213,24 +212,20 @@ def _incomplete(owner: TreeClass, need: MethodOf, program: Program) -> tuple[Pro
     ):
         return ()
     abstract: dict[str, Class] = {}
+    declared: set[str] = set()
     for base in reversed(order):
         if isinstance(base, TreeClass):
             for name in (*base.facts.methods, *base.facts.attributes):
                 abstract.pop(name, None)
         elif isinstance(base, Class):
-            for method in methods(program.symbols(base.module), base):
+            for method in body_of_class(program.symbols(base.module), base).methods:
                 if "abstractmethod" in method.marks:
                     abstract[method.name] = base
+                    declared.add(method.name)
                 else:
                     abstract.pop(method.name, None)
-    implemented = {
-        method.name
-        for base in order
-        if isinstance(base, Class)
-        for method in methods(program.symbols(base.module), base)
-        if "abstractmethod" in method.marks
-    } & set(own)
-    if not implemented:
+    # It implements none of those that its bases declare.
+    if declared.isdisjoint(own):
         return ()
     return tuple(
         Problem(

@@ -93,18 +93,13 @@ def commands(text: str, line: int = 1) -> Iterator[Command | Misread]:
                 building, redirect = _Building(), ""
                 if sign == "\n":
                     continue
-        if isinstance(token, Word | Operator) and pending and not isinstance(token, Document):
-            # A command is complete when the line ends, since here-documents follow the line.
-            ready, pending = (pending, []) if not _awaits(token) else ([], pending)
+        # A command is complete when the line ends, since here-documents follow the line.
+        if isinstance(token, Word) or (isinstance(token, Operator) and token.text == "\n"):
+            ready, pending = pending, []
             for done in ready:
                 yield from script.finish(done)
     for done in [*pending, *([building] if building.words else [])]:
         yield from script.finish(done)
-
-
-def _awaits(token: Word | Operator) -> bool:
-    """Whether here-documents of earlier commands may still follow."""
-    return isinstance(token, Operator) and token.text != "\n"
 
 
 class _Script:

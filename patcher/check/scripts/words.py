@@ -62,7 +62,6 @@ class Operator:
     """`=(` opens an array's elements."""
 
     text: str
-    line: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +169,7 @@ class _Lexer:
         only = self._parts[0] if len(self._parts) == 1 else None
         if char == "(" and isinstance(only, Text) and not only.quoted and _ASSIGNS.fullmatch(only.text):
             yield from self._word()
-            yield Operator("=(", self.line)
+            yield Operator("=(")
             self.at += 1
             return
         text = next((one for one in _OPERATORS if self.text.startswith(one, self.at)), char)
@@ -182,7 +181,7 @@ class _Lexer:
         if text in ("<<", "<<-"):
             self._ending = text == "<<-"
             return
-        yield Operator(text, self.line)
+        yield Operator(text)
         if text == "\n":
             self.line += 1
             yield from self._documents()

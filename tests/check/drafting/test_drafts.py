@@ -10,7 +10,9 @@ import pytest
 from patcher.analysis.project import Project
 from patcher.analysis.symbols import Symbols
 from patcher.analysis.target import Target
-from patcher.check.drafts import Draft, DraftInputs, Releases, draft_records, write_drafts
+from patcher.check.drafts.drafting import draft_records
+from patcher.check.drafts.inputs import Draft, DraftInputs, Releases
+from patcher.check.drafts.writing import write_drafts
 from patcher.check.pair import check_pair
 from patcher.plan.replay import Workspace
 from patcher.records.model import Record

@@ -7,7 +7,8 @@ import pytest
 from patcher.analysis.project import Project
 from patcher.analysis.symbols import Symbols
 from patcher.analysis.target import Target
-from patcher.check.drafts import Draft, DraftInputs, Releases, draft_records
+from patcher.check.drafts.drafting import draft_records
+from patcher.check.drafts.inputs import Draft, DraftInputs, Releases
 from patcher.check.pair import check_pair
 from patcher.packages.releases import sources, wheel
 from patcher.plan.inputs import belongs

@@ -9,7 +9,7 @@ from textwrap import dedent
 
 import pytest
 
-from patcher.check.drafts import Draft
+from patcher.check.drafts.inputs import Draft
 from tests.check.drafting.test_drafts import applied, drafts, write
 
 OLD = {

@@ -66,7 +66,7 @@ def told(use: Use) -> str:
             return f"{'soft ' if soft else ''}{shown(of)} . {name}"
         case CallOf(of=of, shape=shape):
             parts = [*(name or "_" for name in shape.positional), *(["*"] if shape.any_positional else [])]
-            parts += [keyword.name + ("^" if keyword.spread else "=") for keyword in shape.keywords]
+            parts += [f"{keyword.name}=" for keyword in shape.keywords]
             parts += [f"{name}?" for name in shape.sometimes] + (["**"] if shape.any_keyword else [])
             return f"{shown(of)}({', '.join(parts)})" + (" partial" if shape.partial else "")
         case MethodOf(owner=owner, name=name):
@@ -111,8 +111,8 @@ def test_imports_by_their_full_name(file: str, text: str, expected: str) -> None
     [
         ("import vllm.a.b\nvllm.a.b.C(x=1)", ["vllm . a", "vllm.a . b", "vllm.a.b . C", "vllm.a.b.C(x=)"]),
         ("import vllm.a as m\nm.C(state.x, y, *z)", ["vllm.a . C", "vllm.a.C(x, y, *)"]),
-        ("from vllm import C\nC(**{'a': 1, 'b': 2})", ["vllm.C(a^, b^)"]),
-        ("from vllm import C\nd = dict(a=1)\nd['b'] = 2\nd.update(c=3)\ndel d['a']\nC(**d)", ["vllm.C(b^, c^)"]),
+        ("from vllm import C\nC(**{'a': 1, 'b': 2})", ["vllm.C(a=, b=)"]),
+        ("from vllm import C\nd = dict(a=1)\nd['b'] = 2\nd.update(c=3)\ndel d['a']\nC(**d)", ["vllm.C(b=, c=)"]),
         ("from vllm import C\nd = {'a': 1}\nhelper(d)\nC(**d)", ["vllm.C(**)"]),
         ("from vllm import C\nargs = (one, x.two)\nC(*args)", ["vllm.C(one, two)"]),
         ("from vllm import C\ngetattr(C, 'x'); getattr(C, 'y', 0); hasattr(C, 'z')",
@@ -319,15 +319,15 @@ def test_keywords_under_conditions_are_calls_of_their_own() -> None:
             given["c"] = 3
         return C(x, **given)
     """
-    assert uses(text) == ["vllm.C(x, a^, b?, c?)", "vllm.C(*, b^, **)", "vllm.C(*, c^, **)"]
-    assert conditions(only(text, "vllm.C(*, b^, **)")) == ["new"]
-    assert conditions(only(text, "vllm.C(*, c^, **)")) == ["not new"]
+    assert uses(text) == ["vllm.C(x, a=, b?, c?)", "vllm.C(*, b=, **)", "vllm.C(*, c=, **)"]
+    assert conditions(only(text, "vllm.C(*, b=, **)")) == ["new"]
+    assert conditions(only(text, "vllm.C(*, c=, **)")) == ["not new"]
 
 
 def test_lines_are_those_of_the_name_and_of_the_keyword() -> None:
     text = "from vllm import (\n    A,\n    B,\n)\nB(\n    x=1,\n    **{\n        'y': 2},\n)\n(B\n .go)\n"
     assert only(text, "import vllm B").line == 3
-    call = only(text, "vllm.B(x=, y^)")
+    call = only(text, "vllm.B(x=, y=)")
     assert isinstance(call.need, CallOf)
     assert (call.line, [keyword.line for keyword in call.need.shape.keywords]) == (5, [6, 8])
     assert only(text, "vllm.B . go").line == 11

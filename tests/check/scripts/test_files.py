@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from patcher.analysis.uses import ConfigKey, EngineFlag, EnvironmentVariable
-from patcher.check.scripts import script_uses, uses_of_scripts
+from patcher.check.scripts.files import script_uses, uses_of_scripts
 from patcher.errors import UsageError
 
 

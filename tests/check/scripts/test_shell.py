@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from patcher.analysis.uses import ConfigKey, EngineFlag, EnvironmentVariable
-from patcher.check.scripts import script_uses
+from patcher.check.scripts.files import script_uses
 from patcher.check.scripts.shell import Command, commands
 from tests import tools
 
