@@ -425,6 +425,4 @@ def _with_siblings(tree: ast.Module, siblings: Mapping[str, str]) -> ast.Module:
                     # `import a.b` binds `a`, which no single import under another name does; few programs write it.
                     if alias.name in siblings:
                         alias.name, alias.asname = siblings[alias.name], alias.asname or alias.name
-            case _:
-                pass
     return tree

@@ -88,8 +88,6 @@ def statements_of(
                     yield from statements_of(handler.body, under)
                 yield from statements_of(node.orelse, at._replace(certain=sure))
                 yield from statements_of(node.finalbody, at)
-            case _:
-                pass
 
 
 _SIMPLE = frozenset({ast.Assign, ast.Expr, ast.Return, ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AnnAssign})
@@ -106,6 +104,4 @@ def replaces_module(body: Iterable[ast.stmt]) -> bool:
                 targets=[ast.Subscript(value=ast.Attribute(attr="modules"), slice=ast.Name(id="__name__"))]
             ):
                 return True
-            case _:
-                pass
     return False

@@ -272,8 +272,6 @@ class _Summarizer:
                 case ast.Attribute(value=ast.Name(id="self"), attr=name) if into.owner:
                     attributes = self.summary.classes[into.owner].attributes
                     attributes.setdefault(name, []).append((into.qualname, found))
-                case _:
-                    pass
 
     def _block(self, into: Body, conditions: tuple[Condition, ...]) -> _BlockDraft:
         """The block under construction for what stands under these conditions."""
@@ -359,6 +357,4 @@ def _may_be_of_versions(node: ast.Compare) -> bool:
                     return True
                 case ast.Constant(value=str()):
                     return True
-                case _:
-                    pass
     return False

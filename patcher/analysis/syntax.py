@@ -173,5 +173,3 @@ def bound_names(tree: ast.Module) -> Iterator[str]:
                 yield from (target.id for target in targets if isinstance(target, ast.Name))
             case ast.AnnAssign(target=ast.Name(id=name)):
                 yield name
-            case _:
-                pass

@@ -187,8 +187,6 @@ class _Judging:
             case Broken(problems=problems) as broken:
                 self.broken.append((use, broken))
                 self.findings += [self._finding(use, problem) for problem in problems]
-            case _:
-                pass
         self.count += 1
 
     def _finding(self, use: Use, problem: Problem) -> Finding:

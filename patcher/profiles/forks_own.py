@@ -90,8 +90,6 @@ def _read(text: str, tree: ast.Module) -> ForksOwn:
                 pass
             case ast.Import() | ast.ImportFrom():
                 imports.append(node)
-            case _:
-                pass
     aliases = {name for name in functions if _NEWEST.search(name.lower())}
     plain = {
         name: value
@@ -150,8 +148,6 @@ def _gives_text(node: ast.FunctionDef) -> bool:
                 return True
             case ast.Return(value=ast.Call(func=ast.Attribute(value=ast.Attribute(attr="path"), attr="join"))):
                 return True
-            case _:
-                pass
     return False
 
 
@@ -225,8 +221,6 @@ def is_path(node: ast.expr) -> bool:
                 return True
             case ast.Constant(value=str(text)) if "/" in text:
                 return True
-            case _:
-                pass
     return refers(node)
 
 

@@ -67,6 +67,4 @@ def _names(text: str) -> _Names:
                 for method in (one for one in methods if isinstance(one, _FUNCTIONS)):
                     lines[method.lineno].add(f"self.{method.name}")
                     bound.add(f"self.{method.name}")
-            case _:
-                pass
     return _Names(frozenset(bound), lines)

@@ -396,6 +396,4 @@ def _fields(content: bytes) -> list[tuple[str, object]]:
                         target=ast.Name(id=name), value=ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(v)))
                     ):
                         found.append((name, -v))
-                    case _:
-                        pass
     return found

@@ -247,8 +247,6 @@ def _keeps(program: Program, called: Expression, function: Function) -> bool:
             last_name(of) == "partial"
         ):
             found = type_named(program, inner, Frame(module))
-        case _:
-            pass
     if not isinstance(found, Function):
         return False
     return program.symbols(found.module).modules.holding(found.module).asked_of(found.header, _returns_like)
@@ -267,8 +265,6 @@ def _returns_like(node: FunctionNode) -> bool:
                 return True
             case ast.Return(value=ast.Name(id=name)) if name in given:
                 return True
-            case _:
-                pass
     return False
 
 
@@ -351,8 +347,6 @@ def _keyword_spread(node: FunctionNode) -> tuple[ex.Call, bool, frozenset[str]] 
                     if word.arg is None and isinstance(word.value, ast.Name) and word.value.id == words:
                         calls.append(inner)
                         known += 1
-            case _:
-                pass
     mentioned = sum(1 for inner in ast.walk(node) if isinstance(inner, ast.Name) and inner.id == words)
     # `kwargs` goes to several calls, or is changed or stored: then what the function takes cannot be known.
     if mentioned != known or len(calls) != 1:

@@ -349,8 +349,6 @@ def _delegate_expression(node: FunctionNode) -> Expression | None:
                 asked = expression(value)
             case ast.Return():
                 return None
-            case _:
-                pass
     return asked
 
 
@@ -401,8 +399,6 @@ def _defines(node: ast.ClassDef, name: str) -> bool:
                 return True
             case ast.Name(id=own, ctx=ast.Store()) if own == name:
                 return True
-            case _:
-                pass
     return False
 
 

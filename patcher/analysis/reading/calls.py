@@ -174,8 +174,6 @@ def container_method(
         # An unknown method may change any key: `kwargs.custom_update()`.
         case name if name not in _READING:
             changed = container.escaped()
-        case _:
-            pass
     if changed is not None:
         put(walk, func.value, changed)
     return given
@@ -220,8 +218,6 @@ def _hasattr(walk: Walk, node: ast.Call, values: Values) -> Value:
         case [owner, name] if is_followed(values[id(owner)]):
             for text, _ in texts(values[id(name)]):
                 walk.use(node.lineno, MemberOf(plain(values[id(owner)]), text, soft=True))
-        case _:
-            pass
     return OPAQUE
 
 
@@ -230,8 +226,6 @@ def _setattr(walk: Walk, node: ast.Call, values: Values) -> Value:
         case [owner, name, new] if is_definition(values[id(owner)]):
             for text, _ in texts(values[id(name)]):
                 replaced(walk, node.lineno, values[id(owner)], text, values[id(new)])
-        case _:
-            pass
     return OPAQUE
 
 
@@ -269,8 +263,6 @@ def _mock(walk: Walk, node: ast.Call, values: Values) -> Value:
                         walk.use(node.lineno, ImportOf(module, last) if module else ImportOf(last, None))
                         made = [values[id(each)] for each in new] if len(paths) == 1 else []
                         _mocked(walk, node, Named(parent), name, made)
-        case _:
-            pass
     return OPAQUE
 
 
@@ -280,8 +272,6 @@ def _mock_object(walk: Walk, node: ast.Call, values: Values) -> Value:
             for text, conditions in texts(values[id(name)]):
                 with walk.under(*conditions):
                     _mocked(walk, node, values[id(owner)], text, [values[id(each)] for each in new])
-        case _:
-            pass
     return OPAQUE
 
 
@@ -427,8 +417,6 @@ def _escape(walk: Walk, node: ast.Call, values: dict[int, Value]) -> None:
                 for name, value in walk.scope.names.items():
                     if name.startswith("self.") and isinstance(value, ContainerValue):
                         walk.scope.names[name] = value.escaped()
-            case _:
-                pass
     for argument in (*node.args, *(keyword.value for keyword in node.keywords if keyword.arg)):
         if isinstance(argument, ast.Name | ast.Attribute):
             value = values[id(argument)] if id(argument) in values else walk.silent_value(argument)
@@ -443,8 +431,6 @@ def _pass_self_on(walk: Walk, node: ast.Call, of: Value, values: dict[int, Value
             value = values[id(first)]
             if isinstance(value, Instance):
                 becomes_method(walk, of, value.of)
-        case _:
-            pass
 
 
 def _patch(walk: Walk, node: ast.Call, values: dict[int, Value]) -> None:
@@ -453,8 +439,6 @@ def _patch(walk: Walk, node: ast.Call, values: dict[int, Value]) -> None:
         case [owner, ast.Constant(value=str()), function]:
             if is_followed(values[id(owner)]):
                 becomes_method(walk, values[id(function)], values[id(owner)])
-        case _:
-            pass
 
 
 CALLS: Evaluators = {ast.Call: _call}

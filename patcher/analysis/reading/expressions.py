@@ -83,8 +83,6 @@ def _subscript(walk: Walk, node: ast.Subscript) -> Value:
         case ast.Constant(value=int(position)) if isinstance(of, ContainerValue) and not of.open:
             if 0 <= position < len(of.items):
                 return of.items[position].value
-        case _:
-            pass
     return element_of(of, key) if is_followed(of) or isinstance(of, ContainerValue) else OPAQUE
 
 
@@ -199,8 +197,6 @@ def _assign_inside(walk: Walk, target: ast.expr, value: Value) -> None:
         case ast.Tuple(elts=targets) | ast.List(elts=targets):
             for each in targets:
                 _assign_inside(walk, each, element_of(value))
-        case _:
-            pass
 
 
 def _names(target: ast.expr) -> list[str]:

@@ -237,8 +237,6 @@ def assign(walk: Walk, target: ast.expr, value: Value, expression: ast.expr | No
             assign(walk, inner, OPAQUE)
         case ast.Tuple(elts=targets) | ast.List(elts=targets):
             _unpack(walk, targets, value, expression)
-        case _:
-            pass
 
 
 def _unpack(walk: Walk, targets: list[ast.expr], value: Value, expression: ast.expr | None) -> None:

@@ -61,8 +61,6 @@ class _VariableReader:
                             self._items(value)
                 case ast.Call():
                     self._called(node)
-                case _:
-                    pass
 
     def _assigned(self, statement: ast.stmt, target: ast.expr, value: ast.expr) -> None:
         match target:
@@ -71,8 +69,6 @@ class _VariableReader:
                 self._items(value)
             case ast.Name() | ast.Attribute() if _is_container(target):
                 self._items(value)
-            case _:
-                pass
 
     def _looped(self, loop: ast.For, name: str, items: list[ast.expr]) -> None:
         """`for key in ("A", "B"): os.environ[key] = …`"""
@@ -83,8 +79,6 @@ class _VariableReader:
                 ):
                     for item in items:
                         self._set(node, item, None)
-                case _:
-                    pass
 
     def _called(self, call: ast.Call) -> None:
         match call:
@@ -103,8 +97,6 @@ class _VariableReader:
                 self._items(changed)
             case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=[key, *rest]) if name in _SETTERS:
                 self._set(call, key, rest[0] if rest else None)
-            case _:
-                pass
         for keyword in call.keywords:
             # `subprocess.run(..., env={...})`
             if keyword.arg in ("env", "env_vars"):
@@ -132,8 +124,6 @@ class _VariableReader:
                 self._keywords(value)
                 for argument in arguments:
                     self._items(argument)
-            case _:
-                pass
 
     def _keywords(self, call: ast.Call) -> None:
         for keyword in call.keywords:
@@ -147,8 +137,6 @@ class _VariableReader:
             # `NAME = "VLLM_X"` at module level, then `os.environ[NAME] = "1"`.
             case ast.Name(id=constant) if constant in self.constants:
                 self._add(where, self.constants[constant], key.lineno, value)
-            case _:
-                pass
 
     def _add(self, where: ast.AST, name: str, line: int, value: ast.expr | None) -> None:
         # Keys in lower case are no variables: an `env` dict of a reinforcement-learning environment has such.
@@ -225,8 +213,6 @@ def _flagged(nodes: Iterable[ast.AST], given: Iterable[str]) -> set[str]:
             case ast.Call(func=ast.Attribute(attr="extend"), args=[ast.Call(func=func, args=[ast.Name(id=name), *_])]):
                 if _TO_ARGUMENTS.fullmatch(last_name(func)):
                     found.add(name)
-            case _:
-                pass
     # Dicts are poured into each other: `args.update(defaults)`. Repeated until no new name comes.
     while more := {name for node in nodes for name in _merged_into(node, found)} - found:
         found |= more
@@ -244,8 +230,6 @@ def _merged_into(node: ast.AST, found: set[str]) -> Iterator[str]:
             into in found
         ):
             yield name
-        case _:
-            pass
 
 
 def _writes_options(loop: ast.For) -> bool:
@@ -319,8 +303,6 @@ class _FlagReader:
                     for argument in arguments:
                         self._keys(argument)
                     self._keywords(node)
-                case _:
-                    pass
 
     def _keys(self, value: ast.expr) -> None:
         match value:
@@ -332,8 +314,6 @@ class _FlagReader:
                         self._add(value, name, key.lineno, item)
             case ast.Call(func=ast.Name(id="dict")):
                 self._keywords(value)
-            case _:
-                pass
 
     def _keywords(self, call: ast.Call) -> None:
         for keyword in call.keywords:
@@ -363,8 +343,6 @@ class _ArgumentLists:
                     lists.append((node, value))
                 case ast.Call(args=[value, *_]) if _is_command(value):
                     lists.append((node, value))
-                case _:
-                    pass
         for node in nodes:
             match node:
                 case (
@@ -372,8 +350,6 @@ class _ArgumentLists:
                     | ast.AugAssign(target=ast.Name(id=name), op=ast.Add(), value=value)
                 ) if name in names:
                     lists.append((node, value))
-                case _:
-                    pass
         for where, value in lists:
             for line, text in _texts(value):
                 if _OPTION.fullmatch(text):

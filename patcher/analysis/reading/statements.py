@@ -121,8 +121,6 @@ def _delete(walk: Walk, node: ast.Delete) -> None:
                     put(walk, of, container.without(text_in(key)))
             case ast.Attribute(value=of):
                 walk.value(of)
-            case _:
-                pass
 
 
 def _global(walk: Walk, node: ast.Global) -> None:
@@ -152,8 +150,6 @@ def raises(block: Sequence[ast.stmt]) -> bool:
             # read as a `try`.
             case ast.With(body=body) if raises(body):
                 return True
-            case _:
-                pass
     return False
 
 

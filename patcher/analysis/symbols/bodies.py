@@ -47,8 +47,6 @@ def read_body(function: FunctionNode) -> FunctionBody:
                     _note(found, item.optional_vars, item.context_expr)
             case ast.Expr(value=ast.Yield() | ast.YieldFrom()):
                 found.yields = True
-            case _:
-                pass
     return found
 
 
@@ -65,8 +63,6 @@ def _own_calls(value: ast.expr) -> Iterator[str]:
         match node:
             case ast.Call(func=ast.Attribute(value=ast.Name(id="self" | "cls"), attr=name)):
                 yield name
-            case _:
-                pass
 
 
 def returns_its_argument(node: FunctionNode) -> bool:

@@ -136,8 +136,6 @@ def _read_attributes(
                 case ast.For(target=target):
                     for name, _ in _on(target, me):
                         note(name, None, None, header)
-                case _:
-                    pass
     # `__slots__ = ("a", "b")` declares attributes that no method need set.
     if (slots := literal_table(owner, "__slots__")) is not None:
         for name in slots.entries:
@@ -168,5 +166,3 @@ def _on(target: ast.expr | None, me: str, value: ast.expr | None = None) -> Iter
         match one:
             case ast.Attribute(value=ast.Name(id=owner), attr=name) if owner == me:
                 yield name, given
-            case _:
-                pass

@@ -118,8 +118,6 @@ def _by_listed_names(tree: ast.Module) -> Iterator[tuple[ast.Subscript, tuple[st
                     match node:
                         case ast.Subscript(value=value, slice=ast.Name(id=key)) if key == local and _is_globals(value):
                             yield node, names
-                        case _:
-                            pass
             case _:
                 pass
 

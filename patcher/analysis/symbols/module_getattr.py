@@ -163,8 +163,6 @@ def _note_import(value: Expression | None, walk: _GetattrWalk) -> None:
             _note_attribute(local, walk.name, walk)
         case ex.Attribute(of=ex.Name(id=local), name=attribute):
             _note_attribute(local, attribute, walk)
-        case _:
-            pass
 
 
 def _note_attribute(local: str, attribute: str, walk: _GetattrWalk) -> None:

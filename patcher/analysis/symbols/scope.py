@@ -73,8 +73,6 @@ def read_scope(body: Iterable[ast.stmt], *, annotations_bind: bool = False) -> S
             # `type X = int` came with Python 3.12.
             case ast.stmt() if type(node).__name__ == "TypeAlias":
                 _assign(names, getattr(node, "name", None), getattr(node, "value", None), at)
-            case _:
-                pass
     return scope
 
 
@@ -92,8 +90,6 @@ def _assign(
             # `Class.name = value` after the class: kept under "Class.name".
             case ast.Attribute(value=ast.Name(id=owner), attr=name):
                 _bind(names, f"{owner}.{name}", Binding(maybe(given), at.conditions, at.certain, annotation))
-            case _:
-                pass
 
 
 def _bind(names: dict[str, list[Binding]], name: str, binding: Binding) -> None:

@@ -74,8 +74,6 @@ def _alias(was: object, before: Symbols) -> str | None:
             return header.name
         case Variable(value=Name(id=name), qualname=qualname) if "." in qualname:
             return name
-        case _:
-            pass
     return None
 
 

@@ -373,8 +373,6 @@ def _only_tested(callee: Callee, name: str) -> bool:
         match part:
             case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test) | ast.Assert(test=test):
                 tested |= {id(one) for one in _truths(test)}
-            case _:
-                pass
     return all(id(read) in tested for read in _reads(callee.node, name))
 
 
@@ -409,6 +407,4 @@ def _derived(callee: Callee, name: str, symbols: Symbols) -> str:
                     ),
                 ) if target == attr == name and owner in callee.formals:
                     return f"{owner}.{attr}"
-                case _:
-                    pass
     return ""

@@ -100,8 +100,6 @@ def hydra_main(content: bytes) -> tuple[Path, str] | None:
                 name = arguments.get("config_name")
                 if isinstance(name, str):
                     return Path(str(arguments.get("config_path") or ".")), name
-            case _:
-                pass
     return None
 
 

@@ -161,8 +161,6 @@ def _arguments(within: ast.AST) -> list[Argument | Expression]:
                 found.append(expression(value))
             case ast.Call(func=ast.Name(id="make_arg_parser") as name):
                 found.append(expression(name))
-            case _:
-                pass
     return found
 
 

@@ -117,8 +117,6 @@ def _names_in_module(tree: ast.Module) -> frozenset[str]:
                 names |= _strings_read(table)
             case ast.FunctionDef():
                 names |= _strings_read(node)
-            case _:
-                pass
     return frozenset(names)
 
 
@@ -131,8 +129,6 @@ def _strings_read(within: ast.AST) -> set[str]:
                 found.add(name)
             case ast.Subscript(slice=ast.Constant(value=str(name))) if _is_name(name):
                 found.add(name)
-            case _:
-                pass
     return found
 
 

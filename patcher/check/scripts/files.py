@@ -214,8 +214,6 @@ def python_uses(file: str, text: str, line: int) -> Iterator[Use | Misread]:
                 func=ast.Name(id=name) | ast.Attribute(attr=name), args=[ast.Constant(value=str(script)) as command, *_]
             ) if name in _SHELL_CALLS:
                 yield from shell_uses(file, script, command.lineno)
-            case _:
-                pass
 
 
 def _field(item: ast.expr) -> Field:
@@ -283,8 +281,6 @@ class _Reader:
             case "scalar" if "python" in node.tag or node.tag.endswith(":str"):
                 if _COMMANDS.search(node.value):
                     yield from shell_uses(self._file, node.value, self._at(node) + (node.style in ("|", ">")))
-            case _:
-                pass
 
     def _environment(self, node: Any) -> Iterator[Use]:
         if node.id == "mapping":
