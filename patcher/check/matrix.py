@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from patcher.analysis.findings import Finding, Report, Severity
+from patcher.check.targets import module_of
 from patcher.errors import ReleaseError, UsageError
 from patcher.i18n import Phrase, Phrases, phrase
-from patcher.packages.agent.folders import MODULES
 from patcher.packages.releases import sources
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def _fetch(package: str, release: str) -> Path | Missing:
         folder = sources(package, release)
     except ReleaseError as error:
         return Missing(release, Phrases((error.title, error.cause)))
-    module = folder / MODULES.get(package, package.replace("-", "_"))
+    module = folder / module_of(package)
     if not module.is_dir():
         return Missing(release, phrase("its files hold no package {name}", name=module.name))
     return module

@@ -29,9 +29,9 @@ from patcher.check.matrix import (
     with_since,
 )
 from patcher.check.repairs import check_with_records
+from patcher.check.targets import module_of
 from patcher.errors import EnvironmentProbeError, ReleaseError
 from patcher.i18n import phrase
-from patcher.packages.agent.folders import MODULES
 from patcher.packages.releases.kept import packed
 from patcher.processes import begun, collect, ended_with, pool, starting
 from patcher.records.model import Record
@@ -101,7 +101,7 @@ def _mentions(file: Path, word: bytes) -> int:
 def _shares(inputs: MatrixInputs, processes: int) -> list[tuple[str, ...]]:
     """The verl releases in equal shares, by how often their trees mention the package."""
     there = {verl: path for verl, path in inputs.verl.items() if isinstance(path, Path)}
-    word = MODULES.get(inputs.package, inputs.package.replace("-", "_")).encode()
+    word = module_of(inputs.package).encode()
     weights = {verl: sum(_mentions(file, word) for file in path.rglob("*.py")) for verl, path in there.items()}
     shares: list[list[str]] = [[] for _ in range(processes)]
     for verl in sorted(there, key=lambda verl: -weights[verl]):
