@@ -8,20 +8,10 @@ from collections.abc import Sequence
 
 from patcher.diagnose.evidence import Call
 from patcher.diagnose.exception_message import UNREADABLE_CODE, MessageParts
-from patcher.diagnose.failed_code import (
-    assigned,
-    expected_and_message,
-    indexed,
-    joined,
-    mixed,
-    operands,
-    reshaped,
-    taken_from,
-    unpacked,
-    used_as,
-)
+from patcher.diagnose.failed_code import expected_and_message, mixed, taken_from, unpacked, used_as
 from patcher.diagnose.frame import Frame, frame_of
 from patcher.diagnose.parties import Given, owner_of, party
+from patcher.diagnose.tensor_code import assigned, indexed, joined, operands, reshaped
 from patcher.i18n import Phrase, phrase
 
 

@@ -33,6 +33,7 @@ Matter = Literal[
     "claim",
     "unpacking",
     "index",
+    "dimension",
     "place",
     "validation",
     "shape",
@@ -220,6 +221,10 @@ _SHAPES: tuple[tuple[Matter, str], ...] = (
     (
         "index",
         r"index (?P<found>-?\d+) is out of bounds for (?:dimension|axis) (?P<names>\d+) with size (?P<wanted>\d+)",
+    ),
+    (
+        "dimension",
+        r"Dimension out of range \(expected to be in range of \[-(?P<wanted>\d+), -?\d+\], but got (?P<found>-?\d+)\)",
     ),
     ("validation", r"Validation error for field '(?P<names>\w+)'"),
     ("validation", r"\d+ validation errors? for (?P<symbol>\w+)"),

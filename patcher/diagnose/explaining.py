@@ -42,6 +42,7 @@ from patcher.diagnose.parties import (
     party,
 )
 from patcher.diagnose.sentences import sentence_of
+from patcher.diagnose.tensor_code import of_dimension
 from patcher.diagnose.usual_cause import of_settings, usual_cause
 from patcher.i18n import Phrase, phrase
 from patcher.logs.labels import strip_labels
@@ -99,6 +100,8 @@ def explain(
         at = frame_above(calls)
     elif parts is not None and parts.matter == "validation" and party(at) == "pydantic":
         at = outside_of("pydantic", calls) or at
+    elif parts is not None and parts.matter == "dimension" and calls and (name := of_dimension(calls[-1].code)):
+        parts = replace(parts, names=(name,))
     elif parts is not None and parts.matter == "none" and frames and at == frames[-1]:
         parts = replace(parts, symbol=_asked_of(parts, code, calls))
     again = parts is not None and parts.matter != "words" and passes_on(calls)

@@ -106,14 +106,14 @@ def unpacked(code: str) -> tuple[str, bool]:
             return "", False
     if isinstance(value, ast.Await):
         value = value.value
-    while isinstance(value, ast.Call) and _called(value).rpartition(".")[2] in _HANDED_ON and value.args:
+    while isinstance(value, ast.Call) and called_name(value).rpartition(".")[2] in _HANDED_ON and value.args:
         value = value.args[0]
     if isinstance(value, ast.Call):
-        return _called(value), True
+        return called_name(value), True
     return (ast.unparse(value), False) if isinstance(value, ast.Name | ast.Attribute | ast.Subscript) else ("", False)
 
 
-def _called(call: ast.Call) -> str:
+def called_name(call: ast.Call) -> str:
     return ast.unparse(call.func)
 
 
@@ -121,14 +121,14 @@ def called_in(code: str) -> str:
     """The function that a line of code calls, the outermost of several; "" where it calls none by a name."""
     node = statement_of(code)
     calls = [one for one in ast.walk(node) if isinstance(one, ast.Call)] if node is not None else []
-    return _called(calls[0]) if calls and isinstance(calls[0].func, ast.Name | ast.Attribute) else ""
+    return called_name(calls[0]) if calls and isinstance(calls[0].func, ast.Name | ast.Attribute) else ""
 
 
 def constructed_in(code: str) -> str:
     """The only class that a line of code makes an object of, by its name; "" where that is not to be told."""
     node = statement_of(code)
     calls = [one for one in ast.walk(node) if isinstance(one, ast.Call)] if node is not None else []
-    names = [_called(one).rpartition(".")[2] for one in calls if isinstance(one.func, ast.Name | ast.Attribute)]
+    names = [called_name(one).rpartition(".")[2] for one in calls if isinstance(one.func, ast.Name | ast.Attribute)]
     classes = [name for name in names if name[:1].isupper()]
     return classes[0] if len(classes) == 1 and "super" not in names else ""
 
@@ -136,7 +136,7 @@ def constructed_in(code: str) -> str:
 def taken_from(code: str, marks: str, key: str = "") -> tuple[str, str]:
     """The sequence and the place of the only `sequence[place]` in a line of code, or of the one that Python points at;
     "" where that is not to be told. Of several the one counts whose place is written as `key`."""
-    pointed = _pointed_at(code, marks)
+    pointed = pointed_at(code, marks)
     node = pointed if pointed is not None else statement_of(code)
     found = [
         (ast.unparse(one.value), ast.unparse(one.slice))
@@ -148,13 +148,13 @@ def taken_from(code: str, marks: str, key: str = "") -> tuple[str, str]:
     found = found[:1] if pointed is not None else found
     if len(found) > 1 and key:
         found = [one for one in found if one[1] == repr(key)]
-    return found[0] if len(found) == 1 and max(map(len, found[0])) <= _LONGEST else ("", "")
+    return found[0] if len(found) == 1 and max(map(len, found[0])) <= LONGEST else ("", "")
 
 
 def pointed_none(code: str, marks: str, name: str) -> str:
     """The expression that is None, where Python points at what is done with it: `weight` of `weight.is_cuda`; "" where
     it points at nothing of the kind."""
-    match _pointed_at(code, marks):
+    match pointed_at(code, marks):
         case ast.Attribute(value=value, attr=attr) if attr == name:
             pass
         case ast.Call(func=ast.Attribute(value=value, attr=attr)) if attr == name:
@@ -166,7 +166,7 @@ def pointed_none(code: str, marks: str, name: str) -> str:
         case _:
             return ""
     shown = ast.unparse(value)
-    return shown if len(shown) <= _LONGEST else ""
+    return shown if len(shown) <= LONGEST else ""
 
 
 _OPERATORS: Mapping[str, type[ast.operator]] = {
@@ -196,15 +196,15 @@ def none_operand(code: str, operator: str, left: bool) -> str:
             side = one.left if left else one.right
             if isinstance(side, ast.Name | ast.Attribute | ast.Subscript | ast.Call):
                 found.append(ast.unparse(side))
-    return found[0] if len(found) == 1 and len(found[0]) <= _LONGEST else ""
+    return found[0] if len(found) == 1 and len(found[0]) <= LONGEST else ""
 
 
 def calculated(code: str) -> list[str]:
     """The names that a line of code calculates with by an operator, in order: `a.x` and `b` of `c = a.x * b`."""
     node = statement_of(code)
     found = []
-    for one in _in_order(node) if node is not None else ():
-        if isinstance(one, ast.BinOp) and isinstance(one.op, _ARITHMETIC):
+    for one in in_order(node) if node is not None else ():
+        if isinstance(one, ast.BinOp) and isinstance(one.op, ARITHMETIC):
             found += [ast.unparse(side) for side in (one.left, one.right) if isinstance(side, ast.Name | ast.Attribute)]
     return list(dict.fromkeys(found))
 
@@ -217,33 +217,15 @@ def literal_raised(code: str) -> str:
     return ""
 
 
-_LONGEST = 60
+LONGEST = 60
 """Characters of an operand that are shown."""
-_ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.FloorDiv, ast.Mod, ast.BitAnd, ast.BitOr, ast.BitXor)
-
-
-def operands(code: str, marks: str, matrices: bool = False) -> list[tuple[str, str]]:
-    """The two operands of each operation in a line of code at which two tensors may have met, in the order in which
-    Python computes them.
-
-    Args:
-        marks: the line with which Python points at the operation, "" where there is none.
-        matrices: whether a product of matrices is meant.
-    """
-    pointed = _pointed_at(code, marks)
-    if pointed is not None:
-        found = _operands_of(pointed, matrices)
-        return [found] if found is not None else []
-    node = statement_of(code)
-    if node is None:
-        return []
-    return [pair for one in _in_order(node) if (pair := _operands_of(one, matrices)) is not None]
+ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.FloorDiv, ast.Mod, ast.BitAnd, ast.BitOr, ast.BitXor)
 
 
 def mixed(code: str, marks: str) -> tuple[str, str]:
     """The two sides of the only operation or comparison in a line of code: `self.ids` and `rows[0]` of `self.ids +=
     rows[0]`; "" where there is none, or several."""
-    pointed = _pointed_at(code, marks)
+    pointed = pointed_at(code, marks)
     node = statement_of(code)
     found = []
     for one in [pointed] if isinstance(pointed, ast.BinOp | ast.Compare) else ast.walk(node or ast.Pass()):
@@ -252,7 +234,7 @@ def mixed(code: str, marks: str) -> tuple[str, str]:
                 found.append((ast.unparse(left), ast.unparse(right)))
             case ast.Compare(left=left, ops=[ast.Lt() | ast.LtE() | ast.Gt() | ast.GtE()], comparators=[right]):
                 found.append((ast.unparse(left), ast.unparse(right)))
-    return found[0] if len(found) == 1 and max(map(len, found[0])) <= _LONGEST else ("", "")
+    return found[0] if len(found) == 1 and max(map(len, found[0])) <= LONGEST else ("", "")
 
 
 def used_as(code: str, marks: str, use: str) -> str:
@@ -262,7 +244,7 @@ def used_as(code: str, marks: str, use: str) -> str:
     Args:
         use: "subscriptable", "callable" or "iterable", as Python says of a value that is not.
     """
-    pointed = _pointed_at(code, marks) if marks else None
+    pointed = pointed_at(code, marks) if marks else None
     node = pointed if isinstance(pointed, ast.Subscript | ast.Call) else statement_of(code)
     found = []
     for one in ast.walk(node) if node is not None else ():
@@ -281,7 +263,7 @@ def used_as(code: str, marks: str, use: str) -> str:
 
 def divisor(code: str, marks: str) -> str:
     """What a line of code divides by; "" where that is not one name or expression."""
-    pointed = _pointed_at(code, marks) if marks else None
+    pointed = pointed_at(code, marks) if marks else None
     node = pointed if isinstance(pointed, ast.BinOp) else statement_of(code)
     found = []
     for one in ast.walk(node) if node is not None else ():
@@ -326,7 +308,13 @@ def _filled_in(text: ast.JoinedStr, message: str) -> dict[str, str]:
     return {**found, name: message[at:]} if name else found
 
 
-def _pointed_at(code: str, marks: str) -> ast.expr | None:
+def in_order(node: ast.AST) -> Iterator[ast.AST]:
+    for child in ast.iter_child_nodes(node):
+        yield from in_order(child)
+    yield node
+
+
+def pointed_at(code: str, marks: str) -> ast.expr | None:
     """The expression below which Python printed `~~^~~` or `^^^^`."""
     line = code.splitlines()[0] if code else ""
     begin, end = len(marks) - len(marks.lstrip()), len(marks.rstrip())
@@ -336,84 +324,6 @@ def _pointed_at(code: str, marks: str) -> ast.expr | None:
         return ast.parse(line[begin:end].strip(), mode="eval").body
     except UNREADABLE_CODE:
         return None
-
-
-def _in_order(node: ast.AST) -> Iterator[ast.AST]:
-    for child in ast.iter_child_nodes(node):
-        yield from _in_order(child)
-    yield node
-
-
-def _operands_of(node: ast.AST, matrices: bool) -> tuple[str, str] | None:
-    match node:
-        case ast.BinOp(left=left, op=op, right=right) if isinstance(op, ast.MatMult if matrices else _ARITHMETIC):
-            pass
-        case ast.AugAssign(target=left, op=op, value=right) if isinstance(op, ast.MatMult if matrices else _ARITHMETIC):
-            pass
-        case ast.Compare(left=left, comparators=[right]) if not matrices:
-            pass
-        case ast.Call(func=ast.Attribute(attr=name), args=[left, right, *_]) if name in _FUNCTIONS[matrices]:
-            pass
-        case ast.Call(func=ast.Attribute(value=left, attr=name), args=[right, *_]) if name in _METHODS[matrices]:
-            pass
-        case _:
-            return None
-    if any(isinstance(one, ast.Constant) for one in (left, right)):
-        return None
-    shown = [ast.unparse(one) for one in (left, right)]
-    if isinstance(node, ast.Call) and _called(node).endswith("linear"):  # It multiplies by the transposed weight.
-        shown[1] += ".T"
-    return (shown[0], shown[1]) if max(map(len, shown)) <= _LONGEST else None
-
-
-_FUNCTIONS = (
-    frozenset(("mul", "add", "sub", "div", "maximum", "minimum", "mse_loss", "l1_loss", "kl_div", "broadcast_tensors")),
-    frozenset(("matmul", "mm", "linear", "addmm")),
-)
-_METHODS = (
-    frozenset(
-        ("mul", "mul_", "add", "add_", "sub", "sub_", "div", "div_", "copy_", "masked_fill", "masked_fill_", "eq")
-    ),
-    frozenset(("matmul", "mm")),
-)
-"""Functions and methods that take two tensors: elementwise, and of matrices."""
-
-
-def reshaped(code: str) -> tuple[str, str]:
-    """The tensor and the shape of the only `view` or `reshape` in a line of code; "" where that is not to be told."""
-    node = statement_of(code)
-    found = []
-    for one in ast.walk(node) if node is not None else ():
-        match one:
-            case ast.Call(func=ast.Attribute(value=ast.Name(id="torch"), attr="reshape"), args=[tensor, shape]):
-                found.append((ast.unparse(tensor), ast.unparse(shape)))
-            case ast.Call(func=ast.Attribute(value=tensor, attr="view" | "reshape" | "view_as"), args=args):
-                found.append((ast.unparse(tensor), ", ".join(map(ast.unparse, args))))
-    return found[0] if len(found) == 1 and len(found[0][0]) <= _LONGEST else ("", "")
-
-
-def joined(code: str) -> list[str]:
-    """The tensors in the list that `cat` or `stack` joins; none where the code has no such list."""
-    node = statement_of(code)
-    for one in ast.walk(node) if node is not None else ():
-        match one:
-            case ast.Call(
-                func=ast.Attribute(attr="cat" | "stack" | "concat" | "concatenate"),
-                args=[ast.List(elts=parts) | ast.Tuple(elts=parts), *_],
-            ) if not any(isinstance(part, ast.Starred) for part in parts):
-                return [ast.unparse(part)[:_LONGEST] for part in parts]
-    return []
-
-
-def indexed(code: str) -> tuple[str, str]:
-    """The tensor and its mask, of the only `tensor[mask]` in a line of code."""
-    node = statement_of(code)
-    found = [
-        (ast.unparse(one.value), ast.unparse(one.slice))
-        for one in (ast.walk(node) if node is not None else ())
-        if isinstance(one, ast.Subscript) and isinstance(one.slice, ast.Name | ast.Attribute | ast.Call | ast.UnaryOp)
-    ]
-    return found[0] if len(found) == 1 and max(map(len, found[0])) <= _LONGEST else ("", "")
 
 
 def expected_and_message(code: str) -> tuple[list[str], list[str]]:
@@ -435,15 +345,3 @@ def expected_and_message(code: str) -> tuple[list[str], list[str]]:
 
 def _sides(test: ast.expr) -> list[ast.expr]:
     return [test.left, *test.comparators] if isinstance(test, ast.Compare) else []
-
-
-def assigned(code: str) -> tuple[str, str]:
-    """The two sides of `a[...] = b`, or of `a.copy_(b)`; "" for other code."""
-    match statement_of(code):
-        case ast.Assign(targets=[ast.Subscript() as target], value=value):
-            found = ast.unparse(target), ast.unparse(value)
-        case ast.Expr(value=ast.Call(func=ast.Attribute(value=target, attr="copy_"), args=[value, *_])):
-            found = ast.unparse(target), ast.unparse(value)
-        case _:
-            return "", ""
-    return found if max(map(len, found)) <= _LONGEST else ("", "")

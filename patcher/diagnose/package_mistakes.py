@@ -86,6 +86,11 @@ def _of_words(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> P
             return phrase(text, name=name, package=party(at) or "it", place=asker.shown)
     if (refused := refused_class(parts.found)) is not None:
         return refused
+    if parts.found.startswith("cannot use a string pattern on a bytes-like object"):
+        return phrase(
+            "the text that is searched is bytes, as a binary column of a parquet file is, or a file that was opened "
+            "with rb: decode it first"
+        )
     if parts.found.startswith("Expecting value: line 1 column 1 "):
         return phrase(
             "what is read there is no JSON: a file that is empty or another one than meant, or an answer that is empty "

@@ -115,6 +115,12 @@ def sentence_of(parts: MessageParts, who: Phrase, versions: Mapping[str, str]) -
         case "index":
             text = "{who} asks for place {found} of dimension {name}, which has {wanted}"
             return phrase(text, who=who, found=parts.found, name=names, wanted=parts.wanted)
+        case "dimension" if names:
+            text = "{who} asks for dimension {found} of {name}, which has {wanted}, counted from 0"
+            return phrase(text, who=who, found=parts.found, name=names, wanted=parts.wanted)
+        case "dimension":
+            text = "{who} asks for dimension {found} of a tensor that has {wanted}, counted from 0"
+            return phrase(text, who=who, found=parts.found, wanted=parts.wanted)
         case "place":
             text = "{who} takes place {found} of {name}, which has fewer"
             return phrase(text, who=who, found=parts.found, name=names)

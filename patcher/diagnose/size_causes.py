@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from patcher.diagnose.code_sentences import are_of_tokens, computed_zero, has_empty
 from patcher.diagnose.evidence import Call
 from patcher.diagnose.exception_message import MessageParts
-from patcher.diagnose.failed_code import reshaped
 from patcher.diagnose.frame import Frame
 from patcher.diagnose.parties import ENGINES, party
+from patcher.diagnose.tensor_code import reshaped
 from patcher.diagnose.tensor_sizes import (
     has_other_length,
     ranks_apart,

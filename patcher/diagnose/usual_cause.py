@@ -63,6 +63,11 @@ def _of_values(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> 
             "the mask is one of flex attention, and the attention that runs is another: load the model with "
             "attn_implementation='flex_attention', or hand it a plain mask"
         )
+    if parts.matter == "dimension":
+        return phrase(
+            "a tensor has fewer dimensions than this code counts on: weights that a quantisation has packed, a batch "
+            "that has lost a dimension, or code of another release"
+        )
     if parts.matter == "device" and "meta" in (parts.found, parts.wanted):
         return phrase(
             "what is on the device meta has no values: a model that was made without memory and is not filled yet, or "

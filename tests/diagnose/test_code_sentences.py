@@ -5,16 +5,8 @@ from __future__ import annotations
 import pytest
 
 from patcher.diagnose.code_sentences import values_of
-from patcher.diagnose.failed_code import (
-    assigned,
-    indexed,
-    joined,
-    mapping_with,
-    operands,
-    reshaped,
-    statement_of,
-    unpacked,
-)
+from patcher.diagnose.failed_code import mapping_with, statement_of, unpacked
+from patcher.diagnose.tensor_code import assigned, indexed, joined, operands, reshaped
 from tests.diagnose.test_explaining import HEAD, diagnosed, explained
 
 OWN = '  File "/app/beds/train.py", line 8, in main\n    run()\n'
@@ -355,3 +347,11 @@ def test_value_that_a_choice_was_given_is_told() -> None:
         "soil\n  Input should be 'loam' [type=literal_error, input_value='sand', input_type=str]"
     )
     assert at_own(refused, "run()") == f"{WHO}: Bed.soil is refused: Input should be 'loam', not 'sand'"
+
+
+def test_dimension_that_a_tensor_does_not_have() -> None:
+    message = "IndexError: Dimension out of range (expected to be in range of [-2, 1], but got 2)"
+    said = at_own(message, "rows = weight.size(2)")
+    assert said == f"{WHO} asks for dimension 2 of weight, which has 2, counted from 0"
+    said = at_own(message, "y = torch.cat([a, b], dim=2)")
+    assert said == f"{WHO} asks for dimension 2 of a tensor that has 2, counted from 0"
