@@ -86,9 +86,10 @@ def _mismatches(use: Use, need: MethodOf, base: _Base, owner: TreeClass, program
         )
         if not outside and not _passed_by_inherited_method(program, owner, need.name, one.name, swallowed=swallowed):
             continue
-        detail = phrase(
-            "{method} is called with {name}, which this override does not take", method=symbol, name=one.name
-        )
+        text = "{method} is called with {name}, which this override does not take"
+        if swallowed:
+            text = "{method} is called with {name}, which this override takes by ** and never looks at"
+        detail = phrase(text, method=symbol, name=one.name)
         found.append(Problem("override-mismatch", f"{symbol}({one.name})", use.line, detail))
     for problem, name in _required_by_override(use, ours, theirs, symbol):
         # `_init_executor(self, model)`, which the tree calls itself, in a class whose `__init__` replaces the base's:
