@@ -67,7 +67,7 @@ def test_a_run_killed_at_any_call_is_ended_by_the_next_command(tmp_path, act, ne
     assert ends == {"old", "new"}
 
 
-@pytest.mark.parametrize(("act", "every"), one_in(3, [(apply, 9), (apply, 3), (revert, 3)]))
+@pytest.mark.parametrize(("act", "every"), one_in(3, [(apply, 9), (apply, 5), (revert, 5)]))
 def test_a_recovery_killed_at_any_call_is_ended_by_the_next_command(tmp_path, act, every):
     total = calls(tmp_path, act)
     struck = 0
