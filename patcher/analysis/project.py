@@ -159,6 +159,8 @@ class Project:
         """By the packages that are checked against and by file: the uses that are of one of them on some release."""
         self.variant_of: Project | None = None
         """The project whose files these are but for some texts."""
+        self.unreadable: dict[str, str] = {}
+        """The files that are no Python, of all whose summary was asked for, and why."""
         self.answers = Answers()
         """What other modules work out once for a project."""
 
@@ -269,14 +271,10 @@ class Project:
         self._stay_current()
         if file not in self._summaries:
             content = self.content(file)
-            self._summaries[file] = None if content is None else self._summarized(file, content)
-        return self._summaries[file]
-
-    def unreadable(self) -> Iterator[tuple[str, str]]:
-        """The files that are no Python, of all whose summary was asked for, and why."""
-        for file, found in sorted(self._summaries.items()):
+            found = self._summaries[file] = None if content is None else self._summarized(file, content)
             if found is not None and found.problem:
-                yield file, found.problem
+                self.unreadable[file] = found.problem
+        return self._summaries[file]
 
     def owns(self, dotted: str) -> bool:
         """Whether a dotted name is one of the tree: of its package, or of what lies beside that."""

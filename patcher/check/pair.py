@@ -111,7 +111,7 @@ def check_pair(
             unrelated.append(use)
     if whole:
         # What the jobs run on the way to a use: a file without a use that is no Python ends them as well.
-        judging.unreadable += [one for one in project.unreadable() if one[0] not in files]
+        judging.unreadable += [one for one in sorted(project.unreadable.items()) if one[0] not in files]
     findings = (*judging.refused, *judging.findings, *judging.as_text)
     return Report(
         verl,

@@ -24,9 +24,6 @@ _WRAPS = frozenset(
 )
 """Classes that hold another object, and do not have all of its attributes."""
 _CHANGED_BY_UNSLOTH = ("peft", "transformers", "trl")
-_COMPILED = re.compile(r"_[a-z]\w*\.\w|\w+\._[A-Z]\w*\.")
-"""Python names a class without its module, and one of a compiled extension with it: `_kettle.Model`, `torch._C.Node`.
-"""
 _BY_DICT = re.compile(r"return self\.\w+\[\w+\]|self\.__dict__\[|^\s*raise KeyError\(")
 
 
@@ -115,11 +112,6 @@ def _of_object(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> 
         return phrase(
             "the program that was started does not define this option: it and the code that reads the option are of "
             "different releases, or that way to start it does not support it"
-        )
-    if _COMPILED.match(kind):
-        return phrase(
-            "the compiled extension and the Python code that calls it are of different builds or releases: install "
-            "both together, or build the extension again from the sources that are run"
         )
     if kind in _WRAPS:
         text = (

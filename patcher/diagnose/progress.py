@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from collections.abc import Mapping
 
 from patcher.diagnose.evidence import Evidence, LogLine
 from patcher.diagnose.matched_line import YEAR, MatchedLine
@@ -189,6 +190,25 @@ OF_RUN = (
     *("sglang_router", "starting router on ", "all workers are healthy", "added worker: http"),
 )
 """Words of what trains or serves models, in no certain phase."""
+ORIGINS: Mapping[str, tuple[str, ...]] = {
+    "verl": (
+        *("verl/", "verl.", "/verl", "verl_", "actor_rollout_ref", "(taskrunner", "(workerdict", "fsdp_workers"),
+        *("ray_trainer", "main_ppo", "single_controller", "algorithm.adv_estimator"),
+    ),
+    "other": (
+        *("/trl/", "from trl", "grpotrainer", "sfttrainer", "dpotrainer", "transformers/trainer.py", "|trainer.py:"),
+        *("nemo_rl", "nemo-rl", "llamafactory", "llama-factory", "llama_factory", "axolotl", "unsloth", "ms-swift"),
+        *("swift/trainers", "swift/llm", "openrlhf", "torchtitan", "torchtune", "levanter", "pretrain_gpt"),
+        *("megatron/training", "deepspeed/runtime", "deepspeed/launcher", "pytorch_lightning", "lightning/pytorch"),
+        *("/slime/", "skyrl", "/areal/", "open_instruct", "open-instruct", "roll/pipeline", "llama_recipes"),
+        *("accelerate/commands/launch", "***** running training *****", "h2o llm studio", "instructlab", "nanotron"),
+        *("mmengine", "xtuner", "colossalai", "open_r1", "open-r1", "vlm_r1", "vlm-r1", "gpt-neox", "litgpt"),
+        *("consumed samples:", "llm-foundry", "llmfoundry", "fairseq"),
+    ),
+}
+"""Words by which a log shows whose trainer wrote it."""
+ENGINES: Mapping[str, tuple[str, ...]] = {"vllm": ("vllm",), "sglang": ("sglang", "launch_server.py")}
+"""Words by which a log shows which inference engine runs."""
 ACTOR = ":actor_name:"
 """By this the log of a Ray worker names its actor."""
 STEPS = ("training progress: ", "step:")

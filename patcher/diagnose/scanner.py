@@ -18,8 +18,7 @@ from patcher.diagnose.log_accumulator import LogAccumulator, WaitPatterns
 from patcher.diagnose.log_stream import BLOCK_SIZE, Block, LogStream, Utf8Stream, blocks
 from patcher.diagnose.matched_line import MatchedLine, Sign, WordRole
 from patcher.diagnose.metrics import MetricTrends
-from patcher.diagnose.origins import ENGINES, ORIGINS
-from patcher.diagnose.progress import ACTOR, CONFIG, COUNTED, OF_RUN, PROGRESS_WORDS, STEPS
+from patcher.diagnose.progress import ACTOR, CONFIG, COUNTED, ENGINES, OF_RUN, ORIGINS, PROGRESS_WORDS, STEPS
 from patcher.diagnose.told_errors import TOLD_WORDS
 from patcher.diagnose.tracebacks import HEADER
 from patcher.diagnose.version_lines import VERSION_WORDS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Sequence
 
 from patcher.diagnose.attribute_causes import of_attribute, of_releases
@@ -136,9 +137,17 @@ def of_settings(code: str) -> list[str]:
     return [name for name in calculated(code) if _OPTION.fullmatch(name)]
 
 
+def _is_of_extension(parts: MessageParts) -> bool:
+    """Whether an attribute is missed of a class of a compiled extension, which Python names with its module:
+    `_turbomind.Model`. Its own, as `_io.TextIOWrapper`, are not meant."""
+    module, dot, _ = parts.symbol.partition(".")
+    of_extension = bool(dot) and module.startswith("_") and module not in sys.stdlib_module_names
+    return parts.matter == "missing-attribute" and of_extension
+
+
 def _of_builds(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:
     """What compiled or generated code does not fit."""
-    if parts.matter == "builds":
+    if parts.matter == "builds" or _is_of_extension(parts):
         return phrase(
             "the compiled extension and the Python code that calls it are of different builds or releases: install "
             "both together, or build the extension again from the sources that are run"

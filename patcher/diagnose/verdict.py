@@ -289,9 +289,7 @@ def _finding_of_candidate(one: Candidate, role: Role, context: FixContext, behin
     if explanation is not None and not unknown:
         # The record explains it; the exception adds only who asks for what.
         telling = explanation.parts is not None and explanation.parts.matter in TELLING_WITH_RECORD
-        # What the program itself wants installed is told beside any record.
-        remedy = explanation.remedy if "pip install " in explanation.remedy else ""
-        explanation = replace(explanation, remedy=remedy, search="") if telling else None
+        explanation = replace(explanation, remedy="", search="") if telling else None
     # What only tells that something else has failed has no threads of its own.
     follows = one.symptom is not None and one.symptom.part == "wrapper"
     threads = _threads(one) if role == "root" and not follows else ()

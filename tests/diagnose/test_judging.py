@@ -541,3 +541,37 @@ def test_folder_called_verl_is_no_tree_of_it() -> None:
         frame = frame_of(f'  File "{path}", line 3, in f')
         assert frame is not None
         assert frame.path == shown
+
+
+def test_what_was_warned_of_ends_a_run_only_at_the_logs_end() -> None:
+    warned = "WARNING 01-02 10:00:01 [ops.py:9] CUDA out of memory\n"
+    more = "".join(f"INFO 01-02 10:00:0{second} [core.py:9] It goes on\n" for second in range(2, 9))
+    assert diagnosed(warned + more[:90]).verdict == "failed"
+    assert diagnosed(warned + more).verdict == "running"
+
+
+def test_what_was_ignored_at_the_exit_is_no_failure() -> None:
+    ignored = "Exception ignored in atexit callback: <function tidy at 0x7f00>\n"
+    trace = f"{TRACEBACK}RuntimeError: CUDA out of memory\n"
+    after = "[W319 11:07:18.6 ProcessGroupNCCL.cpp:1250] Warning: it was not destroyed\n" * 8
+    assert diagnosed(ignored + trace + after).verdict == "running"
+    assert diagnosed(trace + after).verdict == "failed"
+
+
+def test_code_that_ipython_lists_is_no_line_of_the_log() -> None:
+    listed = '    305     raise RuntimeError(\n    306         "CUDA out of memory"\n    307     )\n'
+    assert root(diagnosed(listed + INNER, ended=True)) == ("unknown", 7)
+    assert root(diagnosed(listed.replace("305", "205") + INNER, ended=True)) == ("memory", 2)
+
+
+def test_bad_metric_of_a_step_that_others_followed_is_past() -> None:
+    nan = symptom(
+        "nan", "[[match]]\nline = 'loss is nan'\n[[trend]]\nmetric = 'a'\ntest = 'nan'\nsteps = 1", kind="course"
+    )
+    steps = [STEP.format(step) for step in (1, 2, 3)]
+    for log, told in (
+        (steps[0] + "loss is nan\n" + steps[1] + steps[2], []),
+        (steps[0] + steps[1] + "loss is nan\n" + steps[2], ["nan"]),
+    ):
+        evidence = Scanner((nan,)).scan([("run.log", io.BytesIO(log.encode()))])
+        assert [one.id for one in diagnosis_of(evidence, FixContext({})).findings] == told

@@ -159,9 +159,8 @@ class Modules:
         _create_module_alias(f"{__name__}.tokenization_utils", ".tokenization_utils_sentencepiece")
         sys.meta_path.append(Finder())      # image_processing_x_fast is image_processing_x
         """
-        root = self.find(self.name) if dotted != self.name else None
-        text = self.text(root) if isinstance(root, Module) else b""
-        if b"sys.meta_path" not in text and b"sys.modules[" not in text:
+        text = self._serving
+        if not text or dotted == self.name:
             return None
         folder, _, name = dotted.rpartition(".")
         earlier, _, added = name.rpartition("_")
@@ -169,6 +168,13 @@ class Modules:
         if named or (earlier and f"_{added}".encode() in text and isinstance(self.find(f"{folder}.{earlier}"), Module)):
             return Unknown(f"{self.name} serves modules under earlier names")
         return None
+
+    @cached_property
+    def _serving(self) -> bytes:
+        """The package's own `__init__.py`, if it may serve modules that are no files; else nothing."""
+        root = self.find(self.name)
+        text = self.text(root) if isinstance(root, Module) else b""
+        return text if b"sys.meta_path" in text or b"sys.modules[" in text else b""
 
     def _is_in_compiled(self, dotted: str) -> bool:
         """Whether the module above is compiled: only it knows what it puts into `sys.modules`, as torch._C does."""

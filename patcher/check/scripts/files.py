@@ -71,8 +71,7 @@ def uses_of_scripts(root: Path, globs: Iterable[str]) -> tuple[tuple[Use, ...], 
 def _matching(root: Path, pattern: str) -> list[Path]:
     folder = root / pattern
     if pattern and folder.is_dir():
-        below = (path for path in folder.rglob("*") if path.is_file() and _is_script(path.relative_to(folder)))
-        return sorted(below)
+        return sorted(path for path in folder.rglob("*") if _is_script(path.relative_to(folder)) and path.is_file())
     base, relative = (root, pattern) if not Path(pattern).is_absolute() else (Path("/"), pattern.lstrip("/"))
     try:
         found = {path for path in base.glob(relative) if path.is_file()}
