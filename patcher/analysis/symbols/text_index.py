@@ -137,7 +137,8 @@ class TextIndex:
 
         A word is looked for in hundreds of modules, which takes four times as long one by one."""
         numbers = {module: number for number, module in enumerate(self._modules)}
-        parts = [self.whole[start:end] for start, end in self._changed.values()]
+        whole = memoryview(self.whole)  # A slice of bytes would be a copy of them.
+        parts = [whole[start:end] for start, end in self._changed.values()]
         starts = [0, *accumulate(map(len, parts))][: len(parts)]
         return b"".join(parts), starts, [numbers[module] << _PLACE for module in self._changed]
 
