@@ -9,11 +9,10 @@ import os
 import re
 from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from io import BytesIO
-from itertools import accumulate
 from pathlib import Path
 
 from patcher.worktree import files
@@ -29,8 +28,6 @@ _ASSIGNS = re.compile(rb"\s*(=[^=]|:[^=]|,[^()]*=[^=])")
 
 _PLACE = 32
 """Bits of a place in a module."""
-_AT = (1 << _PLACE) - 1
-"""Takes the place from an integer that holds the module's number, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,14 +84,13 @@ class TextIndex:
         if found is None:
             known = self._earlier.mentions.get(word)
             if known is None:
-                found = array("Q", _places(word.encode(), self.whole, self._starts))
+                found = array("Q", self._find(word.encode(), 0, len(self.whole)))
             else:
                 same = [one + moved for one in known if (moved := self._moved.get(one >> _PLACE)) is not None]
-                text, starts, numbers = self._changed_text
-                new = _places(word.encode(), text, starts)
-                found = array("Q", sorted([*same, *(numbers[one >> _PLACE] | one & _AT for one in new)]))
+                new = [one for span in self._changed.values() for one in self._find(word.encode(), *span)]
+                found = array("Q", sorted(same + new))
             self._found.mentions[word] = found
-        return tuple(Mention(self._modules[one >> _PLACE], one & _AT) for one in found)
+        return tuple(Mention(self._modules[one >> _PLACE], one & (1 << _PLACE) - 1) for one in found)
 
     @cached_property
     def _moved(self) -> dict[int, int]:
@@ -130,17 +126,6 @@ class TextIndex:
     def _changed(self) -> dict[str, tuple[int, int]]:
         """The other modules, and where each is in the whole text."""
         return {module: span for module, span in self._spans.items() if module not in self._same}
-
-    @cached_property
-    def _changed_text(self) -> tuple[bytes, list[int], list[int]]:
-        """The text of the other modules in one piece, where each begins there, and its number, moved by `_PLACE`.
-
-        A word is looked for in hundreds of modules, which takes four times as long one by one."""
-        numbers = {module: number for number, module in enumerate(self._modules)}
-        whole = memoryview(self.whole)  # A slice of bytes would be a copy of them.
-        parts = [whole[start:end] for start, end in self._changed.values()]
-        starts = [0, *accumulate(map(len, parts))][: len(parts)]
-        return b"".join(parts), starts, [numbers[module] << _PLACE for module in self._changed]
 
     @cached_property
     def _spans(self) -> dict[str, tuple[int, int]]:
@@ -219,6 +204,18 @@ class TextIndex:
             yield self._modules[number - 1], self.whole[self._starts[number - 1] : end]
             at = self.whole.find(part, end)
 
+    def _find(self, word: bytes, start: int, stop: int) -> Iterator[int]:
+        whole = self.whole
+        at = whole.find(word, start, stop)
+        while at >= 0:
+            end = at + len(word)
+            # A word by itself: `forward` is not found in `forward_batch`. `bytes.find` and a look at the two neighbours
+            # is faster than a regular expression with `\b`.
+            if whole[at - 1] not in _WORD and (end >= len(whole) or whole[end] not in _WORD):
+                number = bisect_right(self._starts, at) - 1
+                yield number << _PLACE | at - self._starts[number]
+            at = whole.find(word, end, stop)
+
     def _read(self) -> Iterator[bytes]:
         position = 0
         for folder, folders, names in os.walk(self._package):
@@ -236,22 +233,6 @@ class TextIndex:
                     self._found.digests[self._modules[-1]] = hash(content)
                     position += len(content) + 1
                     yield b"\n" + content
-
-
-def _places(word: bytes, text: bytes, starts: Sequence[int]) -> Iterator[int]:
-    """Where the word stands by itself in texts that lie one behind the other: the number of each, and the place in it.
-
-    Each text begins with a line break.
-    """
-    at = text.find(word)
-    while at >= 0:
-        end = at + len(word)
-        # A word by itself: `forward` is not found in `forward_batch`. `bytes.find` and a look at the two neighbours is
-        # faster than a regular expression with `\b`.
-        if text[at - 1] not in _WORD and (end >= len(text) or text[end] not in _WORD):
-            number = bisect_right(starts, at) - 1
-            yield number << _PLACE | at - starts[number]
-        at = text.find(word, end)
 
 
 Test = Callable[[TextIndex, Mention, str], bool]
