@@ -26,6 +26,8 @@ _ROUNDS = 4
 _UNQUOTED = re.compile(r"\w(\\{0,15}[\"'])[ \t]{0,4}:[ \t]{0,4}\Z")
 _CONTEXT = 12
 """Lines before a piece of a stream that are looked at with it: a name and its value may stand in lines that follow."""
+_PIECE, _OVERLAP = 1 << 16, 1 << 12
+"""Characters of a report that are searched for signs at once, and those that two pieces share."""
 _LONGEST = 1 << 16
 """Characters of a line that a stream waits for before it gives out what is there."""
 _USUAL = '"send": [{"path": "verl/key", "token": "x"}, "wandb": ["the api key: a token (b) and password=c"]'
@@ -86,26 +88,37 @@ class Redactor:
             shown = _without(text, spans)
             if shown == text:
                 break
-            self.count += len(spans)
-            self.recognised.update(value for begin, end in spans if known.is_telling(value := text[begin:end]))
+            for begin, end in spans:
+                self._note(text[begin:end])
             text = shown
         return text
 
+    def _note(self, value: str) -> None:
+        self.count += 1
+        if known.is_telling(value):
+            self.recognised.add(value)
+
     def document(self, text: str) -> str:
         """The same for a text that may be JSON, which stays JSON. Where nothing is hidden, not a byte changes."""
-        shown = self.text(text)
-        if shown == text or text[:1] not in ("{", "["):
-            return shown
+        if text[:1] not in ("{", "["):
+            return self.text(text)
+        if not self._has_signs(text):
+            return text
         try:
             value = json.loads(text)
         except (ValueError, RecursionError):
-            return shown
+            return self.text(text)
         found = self.value(value)
         if found == value:
             return text
         indent = len(text) - len(text[1:].lstrip()) - 2 if text[1:2] == "\n" else None
         escaped = text.isascii() and "\\u" in text
         return json.dumps(found, ensure_ascii=escaped, indent=indent) + text[len(text.rstrip()) :]
+
+    def _has_signs(self, text: str) -> bool:
+        """Whether there is anything to look at. A long report mostly shows it in its first piece, in a hundredth of the time."""
+        pieces = (text[begin : begin + _PIECE + _OVERLAP] for begin in range(0, len(text), _PIECE))
+        return any(next(self._stretches(piece), None) is not None for piece in pieces)
 
     def content(self, content: bytes) -> bytes:
         """The same for bytes of whatever kind."""
@@ -127,7 +140,10 @@ class Redactor:
 
     def _value(self, value: Any, kind: str) -> Any:
         if isinstance(value, str):
-            return HIDDEN if kind and hidden(kind, value) else self._short(value)
+            if not (kind and hidden(kind, value)):
+                return self._short(value)
+            self._note(value)
+            return HIDDEN
         if isinstance(value, Mapping):
             return {
                 (self._short(name) if isinstance(name, str) else name): self._value(
@@ -140,6 +156,7 @@ class Redactor:
         if isinstance(value, (list, tuple)):
             return type(value)([self._value(inner, kind) for inner in value])
         if kind == PASSWORD and isinstance(value, (int, float)) and not isinstance(value, bool):
+            self._note(str(value))
             return HIDDEN
         return value
 
