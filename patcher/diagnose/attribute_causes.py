@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import ast
+import platform
 import re
+import sys
 from collections.abc import Sequence
+from contextlib import suppress
+from importlib import import_module
 
 from patcher.diagnose.evidence import Call
 from patcher.diagnose.exception_message import MessageParts, is_of_two_releases, is_plain_for_own
 from patcher.diagnose.failed_code import is_written
 from patcher.diagnose.frame import Frame, distribution, frame_of
-from patcher.diagnose.parties import asked_party, asks_itself, is_getter, is_in_tree_of, outside_of, party
+from patcher.diagnose.parties import asked_party, asks_itself, is_beside, is_getter, is_in_tree_of, outside_of, party
 from patcher.i18n import Phrase, phrase
 
 _TOKENIZER = re.compile(r"Tokenizer(?:Fast)?$|TokenizersBackend$")
@@ -30,6 +35,16 @@ _BY_DICT = re.compile(r"return self\.\w+\[\w+\]|self\.__dict__\[|^\s*raise KeyEr
 def of_attribute(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:
     if parts.matter != "missing-attribute" or is_plain_for_own(parts):
         return None
+    if (
+        party(at) == "triton"
+        and isinstance(node := getattr(ast, parts.symbol, None), type)
+        and issubclass(node, ast.AST)
+    ):
+        text = (
+            "{kind} is a form of Python's syntax, which this triton does not compile: write that line of the kernel "
+            "another way (AnnAssign is `x: T = y`), or take a release that knows it"
+        )
+        return phrase(text, kind=parts.symbol)
     if (found := _of_object(parts, at, calls)) is not None:
         return found
     if _TOKENIZER.search(parts.symbol) and parts.names[0] in _OF_PROCESSORS and is_of_two_releases(parts):
@@ -46,6 +61,8 @@ def of_releases(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) ->
     """Which two packages do not fit together, or that one does not fit itself."""
     if not is_of_two_releases(parts):
         return None
+    if parts.matter == "missing-name" and parts.package in sys.stdlib_module_names - _SPEAK_AT_IMPORT:
+        return _of_python(*parts.symbol.rpartition(".")[::2])
     asker, asked = party(at), asked_party(parts, calls)
     if asker in _CHANGED_BY_UNSLOTH and any(party(frame_of(one.frame)) == "unsloth" for one in calls):
         text = (
@@ -53,6 +70,12 @@ def of_releases(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) ->
             "unsloth and unsloth_zoo together, or install the {package} that they name"
         )
         return phrase(text, package=asker)
+    if is_beside(at, parts):
+        text = (
+            "{module} is a part of {package} itself: the copy that was imported is incomplete, or the part is "
+            "compiled and was built for another Python or not at all; install {package} anew, or build it"
+        )
+        return phrase(text, module=parts.symbol, package=parts.package)
     if asked and asker == asked:
         return _of_one_package(parts, asked, calls)
     if asked:
@@ -69,6 +92,25 @@ def of_releases(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) ->
             "they are of one, it has a mistake"
         )
     return phrase("the code that asks and what it asks are of releases that do not fit together")
+
+
+_SPEAK_AT_IMPORT = {"antigravity", "this"}
+
+
+def _of_python(module: str, name: str) -> Phrase:
+    """Why a module of Python itself lacks a name."""
+    with suppress(Exception):
+        if hasattr(import_module(module), name):
+            text = (
+                "{module} is a module of Python itself, and Python {version} has {name}: an older Python runs here, "
+                "or a file called {module}.py is imported in its place"
+            )
+            return phrase(text, module=module, name=name, version=platform.python_version())
+    text = (
+        "{module} is a module of Python itself, and Python {version} does not have {name}: the code is written for "
+        "another release of Python, or a file called {module}.py is imported in the module's place"
+    )
+    return phrase(text, module=module, name=name, version=platform.python_version())
 
 
 def _of_one_package(parts: MessageParts, package: str, calls: Sequence[Call]) -> Phrase:

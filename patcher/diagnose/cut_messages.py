@@ -10,11 +10,12 @@ from patcher.diagnose.exception_message import DOTTED, NAME, UNREADABLE_CODE, Me
 from patcher.diagnose.frame import distribution
 from patcher.records.rules import DISTRIBUTIONS
 
-_CUT = re.compile(rf"(?:No module named|cannot import name) '(?P<cut>{NAME}(?:\.{NAME})*\.?)(?:\.\.\.|…)?$")
+_CUT = re.compile(rf"(?:No module named|cannot import name) '(?P<cut>{NAME}(?:\.{NAME})*\.?)(?:\.\.\.|…|')?$")
 
 
 def parse_cut_import(line: str, code: str) -> MessageParts | None:
-    """Parse a message that is cut off within a name, as logs and titles often are; the line of code completes the name:
+    """Parse a message that is cut off within a name, as logs and titles often are, or that does not say from where a
+    name was to be imported, as Python's up to 3.6 does not; the line of code completes it:
 
       from triton.ops.matmul_perf_model import early_config_prune
     ModuleNotFoundError: No module named 'triton.o              ▶ triton.ops

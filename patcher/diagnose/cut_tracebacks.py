@@ -23,6 +23,10 @@ _PASTED = 3
 """
 
 
+_BLANK = re.compile(r" (?=\[rank\d+\]:)")
+"""A blank that pasting has put before some lines of a rank."""
+
+
 def without_header(before: Sequence[LogLine], speaker: str, label: str = "") -> tuple[LogLine, ...]:
     """The frames of an exception whose traceback has no header, and the line of code below the innermost frame."""
     return frames_before(before, speaker, label)[0]
@@ -44,7 +48,7 @@ def frames_before(
     code: list[LogLine] = []
     read: list[str] = []
     own = [
-        (place, place.text if is_foreign_frame(place.text) else strip_labels(place.text).text)
+        (place, place.text if is_foreign_frame(place.text) else strip_labels(_BLANK.sub("", place.text)).text)
         for place in before
         if place.speaker == speaker and not is_of_another_rank(place.text, label) and not is_of_launcher(place.text)
     ]
@@ -174,6 +178,8 @@ def unfinished(last: Sequence[LogLine]) -> Raised | None:
     raises = _RAISES.match(" ".join(one.text.strip() for one in code))
     if raises is not None and not raises["name"].rpartition(".")[2][:1].isupper() and not said:
         raises = None  # `raise error` and `raise task.exception()` do not tell which.
+    if raises is not None and raises["name"].startswith(said):
+        said = ""  # The log ends within the name.
     if said and (raises is None or not raises["name"].rpartition(".")[2][:1].isupper() or begins_anew(said)):
         return None  # Below the code only the message of a class that it raises is expected.
     name = (

@@ -35,7 +35,7 @@ from patcher.diagnose.diagnosis import Direction
 from patcher.diagnose.exception_message import MessageParts
 from patcher.diagnose.frame import Frame, distribution, is_installed
 from patcher.diagnose.nearest_keys import came_for, keys_of
-from patcher.diagnose.parties import owner_of, party
+from patcher.diagnose.parties import is_beside, owner_of, party
 from patcher.diagnose.release_search import Has, final, first
 from patcher.errors import ReleaseError, UkyError, message_of
 from patcher.i18n import phrase
@@ -65,7 +65,7 @@ def direction_at(
     Args:
         at: the frame that asks for the name. The imports of its file tell the module of a class or function.
     """
-    own = parts.package and party(at) == distribution(parts.package)
+    own = parts.package and (party(at) == distribution(parts.package) or is_beside(at, parts))
     if own and at is not None and (at.installed or parts.package != "verl"):
         return None  # The package lacks its own name: the installation, or what is optional in it, is incomplete.
     folders = _installed_folders(session)

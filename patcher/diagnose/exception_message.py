@@ -178,7 +178,11 @@ _SHAPES: tuple[tuple[Matter, str], ...] = (
     ("missing-module", rf"packages that were not found in your environment: (?P<symbol>{NAME})"),
     ("missing-name", rf"Error (?:locating target|loading) '(?P<symbol>{DOTTED})'"),
     ("missing-name", rf"module {_MODULE} has no attribute {_LAST}"),
-    ("none", r"'NoneType' object (?:has no attribute '(?P<names>\w+)'|is not \w+)|cannot unpack non-iterable NoneType"),
+    (
+        "none",
+        r"'NoneType' object (?:has no attribute '(?P<names>\w+)'|is not (?P<found>\w+))"
+        r"|cannot unpack non-iterable NoneType",
+    ),
     ("none", r"(?:object|argument) of type 'NoneType' (?:has no len\(\)|is not iterable)"),
     (
         "builds",
@@ -255,7 +259,7 @@ _SHAPES: tuple[tuple[Matter, str], ...] = (
     ("dtype", r"dtypes match, got (?P<wanted>\w+) for the destination and (?P<found>\w+) for the source"),
     ("device", r"found at least two devices, (?P<found>[\w:]+) and (?P<wanted>[\w:]+?)[!.]"),
     ("device", r"Tensor on device (?P<found>[\w:]+) is not on the expected device (?P<wanted>\w+)"),
-    ("hccl", r"(?:HCCL|OPS) function error: (?P<symbol>Hccl\w+).*?, error code is (?P<found>\d+)"),
+    ("hccl", r"(?:HCCL|OPS) function error: (?P<symbol>[Hh]ccl\w+).*?, error code is (?P<found>\d+)"),
     ("cuda", r"CUDA (?:driver )?error: (?P<found>.+)"),
     (
         "collective",

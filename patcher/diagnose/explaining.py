@@ -139,7 +139,7 @@ def explain(
         sentence = phrase("the program says: {words}; then {sentence}", words=said, sentence=sentence)
         lines = [said]
     own = _own_frame(frames) or _own_frame([frame for one in behind if (frame := frame_of(one.frame)) is not None])
-    searched = _searched(first, code) or whole_line(lines[0], raised)
+    searched = _searched(first, code) or "".join(below_caret(lines)[:1]) or whole_line(lines[0], raised)
     caller, called = _caller(parts, at, own, calls) if parts is not None and not again else (None, "")
     if caller is None and behind and not borrowed and at is not None and not at.installed:
         caller = _passing(behind, at)
@@ -247,8 +247,9 @@ def _line(at: Frame | None, calls: Sequence[Call], *, unwritten: bool) -> str:
 
 
 def _own_frame(frames: Sequence[Frame]) -> Frame | None:
-    """The innermost frame outside of installed packages."""
-    return next((one for one in reversed(frames) if not one.installed and not _NO_FILE.match(one.path)), None)
+    """The innermost frame outside of packages, be they installed or run from a checkout."""
+    own = (one for one in reversed(frames) if not one.installed and party(one) in ("", "verl"))
+    return next((one for one in own if not _NO_FILE.match(one.path)), None)
 
 
 _ITS_NAME = re.compile(r"^[\w.]+(?:: *|$)")
@@ -384,7 +385,7 @@ def _asked_of(parts: MessageParts, code: str, calls: Sequence[Call]) -> str:
 
     "" where the line has several candidates.
     """
-    if calls and (pointed := pointed_none(calls[-1].code, calls[-1].marks, "".join(parts.names[:1]))):
+    if calls and (pointed := pointed_none(calls[-1].code, calls[-1].marks, "".join(parts.names[:1]), parts.found)):
         return pointed
     if parts.wanted:
         return none_operand(calls[-1].code if calls else code, parts.wanted, left=bool(parts.found))

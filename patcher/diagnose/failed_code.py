@@ -133,17 +133,27 @@ def constructed_in(code: str) -> str:
     return classes[0] if len(classes) == 1 and "super" not in names else ""
 
 
+def _taken(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
+    """What `sequence[place]` and `sequence.pop(place)` take from, and which place."""
+    match node:
+        case ast.Subscript(value=value, slice=place, ctx=ast.Load()) if not isinstance(place, ast.Slice):
+            return value, place
+        case ast.Call(func=ast.Attribute(value=value, attr="pop"), args=[place], keywords=[]):
+            return value, place
+    return None
+
+
 def taken_from(code: str, marks: str, key: str = "") -> tuple[str, str]:
     """The sequence and the place of the only `sequence[place]` in a line of code, or of the one that Python points at;
     "" where that is not to be told. Of several the one counts whose place is written as `key`."""
     pointed = pointed_at(code, marks)
     node = pointed if pointed is not None else statement_of(code)
     found = [
-        (ast.unparse(one.value), ast.unparse(one.slice))
+        (ast.unparse(taken[0]), ast.unparse(taken[1]))
         for one in (ast.walk(node) if node is not None else ())
-        if isinstance(one, ast.Subscript) and isinstance(one.ctx, ast.Load) and not isinstance(one.slice, ast.Slice)
+        if (taken := _taken(one)) is not None
     ]
-    if pointed is not None and not isinstance(pointed, ast.Subscript):
+    if pointed is not None and _taken(pointed) is None:
         return "", ""
     found = found[:1] if pointed is not None else found
     if len(found) > 1 and key:
@@ -151,9 +161,14 @@ def taken_from(code: str, marks: str, key: str = "") -> tuple[str, str]:
     return found[0] if len(found) == 1 and max(map(len, found[0])) <= LONGEST else ("", "")
 
 
-def pointed_none(code: str, marks: str, name: str) -> str:
+def pointed_none(code: str, marks: str, name: str, is_not: str = "") -> str:
     """The expression that is None, where Python points at what is done with it: `weight` of `weight.is_cuda`; "" where
-    it points at nothing of the kind."""
+    it points at nothing of the kind.
+
+    Args:
+        name: the attribute that is asked for.
+        is_not: what None is not: `iterable` for `zip(rows, names)`, where either is None.
+    """
     match pointed_at(code, marks):
         case ast.Attribute(value=value, attr=attr) if attr == name:
             pass
@@ -161,6 +176,10 @@ def pointed_none(code: str, marks: str, name: str) -> str:
             pass
         case ast.Subscript(value=value) if not name:
             pass
+        case ast.Call(args=args) if is_not == "iterable":
+            names = [ast.unparse(one) for one in args if isinstance(one, ast.Name | ast.Attribute | ast.Subscript)]
+            shown = " / ".join(names) if len(names) == len(args) else ""
+            return shown if len(shown) <= LONGEST else ""
         case ast.Call(func=value) if not name:
             pass
         case _:

@@ -22,9 +22,9 @@ _OF_PYTHON = re.compile(
     r"/lib/python\d[\d.]*/|^<frozen |^<string>$|^[A-Za-z]:/.*(?:python[\d.]*|conda\d?|/envs/[^/]+)/lib/", re.IGNORECASE
 )
 _OF_WINDOWS = re.compile(r"[A-Za-z]:\\|\\\\|[^/]*\\(?:site|dist)-packages\\")
-_OF_VERL = re.compile(r".*/(?P<inner>verl/(?:(?!src/)[a-z_]\w*/)*\w+\.py)$")
+_OF_VERL = re.compile(r".*/(?P<inner>verl/(?!megatron/)(?:(?!src/)[a-z_]\w*/)*\w+\.py)$")
 """A module of the package, and none of a project that lies in a folder of that name: `verl/agent-lightning/trainer.py`,
-`verl/ART/src/art/patches.py`.
+`verl/ART/src/art/patches.py`, `verl/megatron/training/global_vars.py`.
 """
 _DISTRIBUTIONS = {
     "dateutil": "python-dateutil",

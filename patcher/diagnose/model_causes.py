@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from patcher.diagnose.evidence import Call
 from patcher.diagnose.exception_message import MessageParts
+from patcher.diagnose.failed_code import taken_from
 from patcher.diagnose.frame import Frame
 from patcher.diagnose.parties import ENGINES, owner_of, party
 from patcher.i18n import Phrase, phrase
@@ -19,6 +20,7 @@ _OF_DATA = frozenset(
     )
 )
 """What a batch gives to a model's `forward`."""
+_WEIGHTS = re.compile(r"(?:\w+\.)*(?:\w*weights|\w*state_dict|sd|\w*(?:ckpt|checkpoint)\w*)$")
 _OF_POOLING = ("pooler", "_pooler", "score", "classifier")
 """What models that embed, classify or score have, and those that generate text have not."""
 _ASKED_BY_MANY = frozenset(("transformers", "torch", "accelerate", "peft", "datasets", "numpy"))
@@ -30,6 +32,15 @@ def of_model(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Ph
     if parts.matter == "missing-argument" and parts.symbol.endswith("forward") and _OF_DATA.issuperset(parts.names):
         return phrase(
             "these come from the batch: the rows have no such field, or the processor that makes it was not loaded"
+        )
+    if (
+        parts.matter == "key"
+        and calls
+        and _WEIGHTS.match(taken_from(calls[-1].code, calls[-1].marks, parts.names[0])[0])
+    ):
+        return phrase(
+            "the checkpoint names its weights otherwise than this code expects: it is of another model or of another "
+            "form of it (converted, quantized, experts one by one or stacked), or the code is of another release"
         )
     if parts.matter != "missing-attribute":
         return None

@@ -14,13 +14,13 @@ from patcher.diagnose.frame import Frame, distribution, frame_of
 HANDS_ON = re.compile(
     r", in (?:(?:__)?(?:[gs]et|del)attr(?:ibute)?(?:__)?|_(?:wrapped_)?call_impl"
     r"|inner|wrapped_f(?:n|unc)|decorate_context|_compare_versions|require_version(?:_core)?)$"
-    r"|torch/_ops\.py\", line \d+, in __call__$"
+    r"|torch/(?:_ops\.py\", line \d+, in __call__|(?:_dynamo/\S+|_compile|fx/\S+)\.py\", line \d+, in \S+)$"
     r"|triton/(?:runtime/jit|compiler/(?:code_generator|compiler))\.py\", line \d+, in (?:visit\w*|generic_visit)$"
 )
 """Functions that only pass a call on, so they are not who asks: attributes and calls of torch modules, decorators with
-`return func(*args, **kwargs)`, the version checks of transformers, torch's calls of operators of any package, and
-triton's walk through the code of a kernel. A text that was pasted as Markdown has lost the underscores of
-`__getattr__`."""
+`return func(*args, **kwargs)`, the version checks of transformers, torch's calls of operators and of compiled code of
+any package, and triton's walk through the code of a kernel. A text that was pasted as Markdown has lost the underscores
+of `__getattr__`."""
 _GETS = re.compile(r", in (?:__)?getattr(?:ibute)?(?:__)?$")
 _FUNCTION = re.compile(r", in (?P<name>\S+)$")
 ENGINES = frozenset(("vllm", "sglang"))
@@ -34,6 +34,8 @@ _TREE = re.compile(
     r"(?:(?!(?:examples?|scripts?|tests?|tools|benchmarks?|python)/)(?=[a-z_]\w*/)|(?:python/|src/)(?P=name)/(?=\w+\.py))"
 )
 
+_OF_UNSLOTH = "unsloth_compiled_cache/"
+"""The folder in which unsloth keeps the code that it has made of other packages', where the program was started."""
 _BRIDGE = re.compile(r"(?:^|/)megatron/bridge/\w")
 """A distribution within the namespace of another: `megatron` itself is megatron-core's."""
 _NAMES_OF: Mapping[str, str] = {
@@ -87,6 +89,8 @@ def party(frame: Frame | None) -> str:
         return "megatron-bridge"
     if frame.package:
         return distribution(frame.package)
+    if _OF_UNSLOTH in frame.path:
+        return "unsloth"
     found = [one["name"] for one in _TREE.finditer(frame.path)] if not frame.installed else []
     return distribution(found[-1]) if found else ""
 
@@ -235,6 +239,11 @@ def caller_of(at: Frame | None, calls: Sequence[Call]) -> tuple[Frame, str] | No
         if party(frame) not in ("", party(at)):
             return frame, one.code.strip().partition("\n")[0]
     return None
+
+
+def is_beside(at: Frame | None, parts: MessageParts) -> bool:
+    """Whether a package asks itself for a module: `/a/pyarrow/__init__.py` for `pyarrow.lib`."""
+    return at is not None and parts.matter == "missing-module" and f"/{parts.package}/" in at.path
 
 
 def is_in_tree_of(at: Frame | None, parts: MessageParts) -> bool:

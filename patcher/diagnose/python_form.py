@@ -247,10 +247,12 @@ _NUMBERED = re.compile(r"\s*(?P<number>\d{1,5}) ")
 
 
 def is_listed(text: str, above: str) -> bool:
-    """Whether a line of code follows another one in a listing of IPython, which numbers them:
+    """Whether a line of code follows another one, or a frame, in a listing of IPython, which numbers them:
 
     305     raise RuntimeError(
     306         "Cannot start CUDA anew"
     """
     own, other = _NUMBERED.match(text), _NUMBERED.match(above)
-    return own is not None and other is not None and int(own["number"]) == int(other["number"]) + 1
+    if own is None:
+        return False
+    return is_foreign_frame(above) if other is None else int(own["number"]) == int(other["number"]) + 1

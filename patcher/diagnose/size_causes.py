@@ -13,6 +13,7 @@ from patcher.diagnose.parties import ENGINES, party
 from patcher.diagnose.tensor_code import reshaped
 from patcher.diagnose.tensor_sizes import (
     has_other_length,
+    is_packed,
     ranks_apart,
     times_gathered,
     too_few_for_groups,
@@ -59,6 +60,12 @@ def of_sizes(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Ph
             "was written for another release of transformers, which prepares these otherwise"
         )
         return phrase(text, found=parts.found, length=parts.wanted.strip("[]").rpartition(", ")[2])
+    if is_packed(parts):
+        return phrase(
+            "a matrix of one long row is how bitsandbytes keeps the weights of a layer in 4 bits: code for plain "
+            "weights has got a quantized layer. Take the release of the package that knows such layers, or load the "
+            "model without quantization"
+        )
     if has_empty(parts) and (width := width_of_empty(parts)):
         text = (
             "{width} is a width of the model, so the tensor of size 0 is mostly a weight that ZeRO-3 or FSDP holds in "

@@ -72,5 +72,19 @@ def width_of_empty(parts: MessageParts) -> int:
     return int(other) if int(other) >= _WIDTH and int(other) % _MULTIPLE == 0 else 0
 
 
+_ROWS = 64
+"""The fewest rows that a weight has whose values lie in one row. Set by hand."""
+
+
+def is_packed(parts: MessageParts) -> bool:
+    """Whether the second of two matrices that are multiplied has all values of a weight in one row, two in each byte:
+    6x8192 and 1x18874368, where 18874368 * 2 is 8192 * 4608."""
+    one, other = re.fullmatch(r"\d+x(\d+)", parts.found), re.fullmatch(r"1x(\d+)", parts.wanted)
+    if parts.matter != "shape" or one is None or other is None:
+        return False
+    rows, rest = divmod(2 * int(other[1]), max(int(one[1]), 1))
+    return not rest and rows >= _ROWS
+
+
 def _sizes(text: str) -> list[int]:
     return [int(number) for number in re.findall(r"\d+", text)]

@@ -370,9 +370,19 @@ def calls_of(texts: Sequence[str]) -> tuple[Call, ...]:
             found[-1] = (frame, code, marks or (text if len(code) == 1 else ""))
         elif found and text.strip() and len(found[-1][1]) < _CODE_LINES:
             found[-1][1].append(text)
+    if _is_newest_first(found):
+        found.reverse()
     for (_, code, _), (called, _, _) in pairwise(found):
         _keep_the_call(code, called)
     return tuple(Call(frame, "\n".join(code), marks) for frame, code, marks in found[-_CALLS:])
+
+
+def _is_newest_first(found: Sequence[tuple[str, list[str], str]]) -> bool:
+    """Whether a debugger has printed the frames: the last one is the program's, and its code calls the one before."""
+    functions = [(frame["function"] or "") if (frame := FRAME.match(text)) is not None else "" for text, _, _ in found]
+    if len(found) < 2 or functions[-1] != "<module>" or functions.count("<module>") != 1:
+        return False
+    return any(re.match(rf"\s*{re.escape(functions[-2])}\(", line) for line in found[-1][1])
 
 
 def _keep_the_call(code: list[str], called: str) -> None:

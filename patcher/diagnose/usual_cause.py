@@ -102,12 +102,18 @@ def _of_request(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) ->
             "needs: rename the column that holds it, or take data of that kind"
         )
         return phrase(text, name=parts.names[0])
+    if parts.matter == "missing-argument" and calls and (of := _REWARDS.search(calls[-1].code)) is not None:
+        text = (
+            "{function} is a reward function, which gets the columns of the dataset by their names, and the dataset "
+            "has no column {names}: rename the column that holds it, or take a reward that does without"
+        )
+        return phrase(text, function=of["name"], names=", ".join(parts.names))
     if parts.matter == "validation" and _NOT_KNOWN.match(parts.found):
         return phrase(
             "the installed release knows no key of that name in this place: the key came with a later release, was "
             "taken out of it, belongs into another section, or is misspelled"
         )
-    if parts.matter == "hccl" and parts.symbol.startswith("HcclCommInit"):
+    if parts.matter == "hccl" and parts.symbol.lower().startswith("hcclcomminit"):
         return phrase(
             "a group is founded here: its number of ranks, each one's number and its NPU must fit; every rank has an "
             "NPU of its own, chosen before the group, and shares it with no inference engine"
@@ -130,6 +136,12 @@ def _of_request(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) ->
         text = "one of the settings that are calculated with there is not set, 0, or of another type: {names}"
         return phrase(text, names=", ".join(names))
     return _of_environment(parts.names[0]) if parts.matter == "environment" else None
+
+
+_REWARDS = re.compile(
+    r"\b(?P<name>(?:self\.)?\w*(?:reward|rm)_?(?:fn|func\w*|model\w*)?)\(.*\*\*(?:\w*kwargs|\w*inputs)\b"
+)
+"""A trainer's call of a reward function: `reward_func(completions, **reward_kwargs)`."""
 
 
 def of_settings(code: str) -> list[str]:

@@ -302,3 +302,14 @@ def test_a_getter_of_a_notebook_hands_on_for_its_caller() -> None:
         "AttributeError: 'Bed' object has no attribute 'soil'\n"
     )
     assert sentence(log) == "gardening (gardening/beds.py:41) asks an object of Bed for soil, which it does not have"
+
+
+def test_a_listed_line_below_a_frame_is_no_error() -> None:
+    log = (
+        f"{header('RuntimeError')}File {SITE}/gardening/beds.py:41\n"
+        '    38     raise MemoryError("CUDA out of memory")\n'
+        "    39 pass\n--> 41 from .soil import *\n"
+    )
+    found = diagnosed(log).root
+    assert found is not None
+    assert found.symptom is None

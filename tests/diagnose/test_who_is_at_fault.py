@@ -489,3 +489,98 @@ def test_file_that_is_no_json() -> None:
     line = "json.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char 0)\n"
     _, often = said(frame("/app/farm.py", "config = json.load(f)"), line)
     assert "is no JSON" in often
+
+
+def test_compiled_code_asks_for_the_model_that_was_compiled() -> None:
+    sentence, _ = said(
+        frame(f"{SITE}/servo/model.py", "return self.layers(x)", "forward"),
+        frame(f"{SITE}/torch/_dynamo/eval_frame.py", "return fn(*args)", "_fn"),
+        frame(f"{SITE}/torch/_dynamo/utils.py", "return x.size(i)", "call_size"),
+        "AttributeError: 'NoneType' object has no attribute 'size'\n",
+    )
+    assert sentence.startswith("servo (servo/model.py:12) asks None for size")
+
+
+def test_form_of_syntax_that_triton_does_not_compile() -> None:
+    _, often = said(
+        frame(f"{SITE}/triton/compiler/compiler.py", "return to_ir(fn)", "make_ir"),
+        "AttributeError: 'AnnAssign' object has no attribute 'targets'\n",
+    )
+    assert often.startswith("AnnAssign is a form of Python's syntax")
+
+
+def test_frames_that_a_debugger_prints_innermost_first() -> None:
+    sentence, often = said(
+        frame("/app/run.py", "for text in zip(examples['seed']):", "preprocess", 34),
+        frame("/app/run.py", "rows = rows.map(", "main", 57),
+        frame("/app/run.py", "main()", "<module>", 61),
+        "KeyError: 'seed'\n",
+    )
+    assert sentence.startswith("/app/run.py:34 looks for the key 'seed' in examples")
+    assert "no column seed" in often
+
+
+def test_name_that_python_itself_lacks() -> None:
+    asks = frame(f"{SITE}/servo/queue.py", "pickle.dump_all(rows)")
+    _, often = said(asks, "AttributeError: module 'pickle' has no attribute 'PickleBuffer'\n")
+    assert "an older Python runs here" in often
+    _, often = said(asks, "AttributeError: module 'pickle' has no attribute 'dump_all'\n")
+    assert "does not have dump_all" in often
+    assert "of releases" not in often
+
+
+def test_part_of_a_package_that_it_does_not_find_itself() -> None:
+    line = "ModuleNotFoundError: No module named 'servo.core'\n"
+    bundled = frame("/app/thirdparty/servo/__init__.py", "from servo.core import loop", "<module>")
+    assert "the copy that was imported is incomplete" in said(bundled, line)[1]
+    assert "incomplete" not in said(frame("/app/run.py", "from servo.core import loop", "<module>"), line)[1]
+
+
+def test_name_that_an_old_python_tells_without_its_module() -> None:
+    sentence, _ = said(
+        frame(f"{SITE}/servo/loop.py", "from servo.queue import DEEP, WIDE", "<module>"),
+        "ImportError: cannot import name 'DEEP'\n",
+    )
+    assert sentence.startswith("servo (servo/loop.py:12) asks for servo.queue.DEEP")
+
+
+def test_weights_that_a_quantization_has_packed() -> None:
+    multiplies = frame(f"{SITE}/servo/lora.py", "y = F.linear(x, weight)")
+    message = "RuntimeError: mat1 and mat2 shapes cannot be multiplied (6x8192 and {other})\n"
+    assert "4 bits" in said(multiplies, message.format(other="1x18874368"))[1]
+    for other in ("1x8192", "1x18874367", "2x18874368"):
+        assert "4 bits" not in said(multiplies, message.format(other=other))[1]
+
+
+def test_reward_function_that_wants_a_column() -> None:
+    line = "TypeError: Cosine.__call__() missing 1 required positional argument: 'solution'\n"
+    _, often = said(frame(f"{SITE}/servo/grpo.py", "out = reward_func(completions, **reward_kwargs)"), line)
+    assert "has no column solution" in often
+    _, often = said(frame(f"{SITE}/servo/grpo.py", "out = self.start(completions, **options)"), line)
+    assert "column" not in often
+
+
+def test_name_of_a_weight_that_a_checkpoint_does_not_have() -> None:
+    sentence, often = said(
+        frame(f"{SITE}/servo/convert.py", 'w = weights.pop(f"{prefix}.experts")'), "KeyError: 'model.0.experts'\n"
+    )
+    assert sentence.endswith("looks for the key 'model.0.experts' in weights, which lacks it")
+    assert often.startswith("the checkpoint names its weights otherwise")
+
+
+def test_nothing_in_the_place_of_rows_that_are_joined() -> None:
+    code = "pairs = [a == b for a, b in zip(seeds, beds)]"
+    marks = "    " + " " * code.index("zip") + "^" * len("zip(seeds, beds)") + "\n"
+    sentence, _ = said(
+        f'  File "/app/run.py", line 12, in run\n    {code}\n{marks}', "TypeError: 'NoneType' object is not iterable\n"
+    )
+    assert sentence == "/app/run.py:12 gets None where it needs a value: seeds / beds is None"
+
+
+def test_log_that_ends_within_the_name_of_its_exception() -> None:
+    root = diagnosed(
+        frame(f"{SITE}/servo/names.py", 'raise NotImplementedError(f"No mapping of {name} is known")') + "NotImpl"
+    ).root
+    assert root is not None
+    assert root.explanation is not None
+    assert "No mapping of {name} is known" in str(root.explanation.sentence)
