@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -106,11 +105,7 @@ class Session:
 
     def _named_tree(self) -> Tree | None:
         """The tree of `--root`, else the one at or above this folder."""
-        if self.root_option is not None:
-            return Tree.open(self.root_option)
-        with contextlib.suppress(UsageError):
-            return Tree.find(Path.cwd())
-        return None
+        return Tree.open(self.root_option) if self.root_option is not None else Tree.around(Path.cwd())
 
     @cached_property
     def config(self) -> settings.Config:

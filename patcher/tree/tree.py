@@ -55,16 +55,17 @@ class Tree:
             raise UsageError(decode(refusal.title), cause=cause, advice=advice) from refusal
 
     @classmethod
-    def find(cls, start: Path) -> Tree:
-        """The tree that `start` lies in: the nearest folder upwards that is the root of one.
-
-        Raises:
-            UsageError: there is none.
-        """
+    def around(cls, start: Path) -> Tree | None:
+        """The tree that `start` lies in: the nearest folder upwards that is the root of one; None where none is."""
         place = Path(os.path.realpath(start))
-        for folder in (place, *place.parents):
-            if verl_tree.holds_verl(folder):
-                return cls(folder)
+        return next((cls(folder) for folder in (place, *place.parents) if verl_tree.holds_verl(folder)), None)
+
+    @classmethod
+    def find(cls, start: Path) -> Tree:
+        """The same. Raises UsageError where there is none, which says where one is to be had."""
+        if (found := cls.around(start)) is not None:
+            return found
+        place = Path(os.path.realpath(start))
         raise UsageError(
             phrase("{path}: not inside a verl tree", path=start),
             cause="neither it nor a folder above it holds verl/ with __init__.py or version/version in it",
