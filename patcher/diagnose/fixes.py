@@ -34,14 +34,15 @@ class FixContext:
     """The file that is diagnosed, if it is a plain file. It replaces `LOG` in commands."""
 
 
-def fixes_for(symptom: Symptom, context: FixContext, line: str = "") -> tuple[Offer, ...]:
-    """The fixes of a symptom that the versions do not exclude, in the record's order.
+def fixes_for(symptom: Symptom, context: FixContext, line: str = "", around: Sequence[str] = ()) -> tuple[Offer, ...]:
+    """The fixes of a symptom that the versions do not exclude, in the record's order, except where `around` decides it.
 
     For the log of another trainer they are without the settings of verl, and what only verl understands comes last,
     where there is nothing else.
 
     Args:
         line: the line of the log that the symptom matched, for commands with a word of it: `pip install PACKAGE`.
+        around: frames of its traceback, or lines around it: a fix whose `where` one of them shows comes first.
     """
     words = _words(symptom, line)
     allowed = [fix for fix in symptom.fixes if versions_allow(fix.when, context.versions)]
@@ -51,7 +52,17 @@ def fixes_for(symptom: Symptom, context: FixContext, line: str = "") -> tuple[Of
         allowed = _without_verl(allowed)
     elif context.unsigned:
         allowed = [_named_as_of_verl(fix) if _keys_of_verl(fix) else fix for fix in allowed]
-    return tuple(_prepare_fix(fix, context, words) for fix in allowed)
+    return tuple(_prepare_fix(fix, context, words) for fix in _shown_first(allowed, around))
+
+
+def _shown_first(fixes: Sequence[Fix], around: Sequence[str]) -> Sequence[Fix]:
+    """First the fixes whose case the lines show, then those for any case, and last those of other cases; all in the
+    record's order where the lines show no case."""
+    text = "\n".join(around)
+    shown = [fix for fix in fixes if fix.where and re.search(fix.where, text, re.IGNORECASE | re.MULTILINE)]
+    if not shown:
+        return fixes
+    return [*shown, *(fix for fix in fixes if not fix.where), *(fix for fix in fixes if fix.where and fix not in shown)]
 
 
 _KEY = re.compile(

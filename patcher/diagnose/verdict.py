@@ -33,6 +33,7 @@ from patcher.diagnose.own_module import (
     unpickled_module,
     without_installs,
 )
+from patcher.diagnose.parties import party
 from patcher.diagnose.root_cause import Candidate, candidate_of_exception, candidates, is_at_end, may_have_ended_run
 from patcher.diagnose.said_before import ran_short
 from patcher.i18n import phrase
@@ -300,11 +301,23 @@ def _fixes(one: Candidate, context: FixContext) -> tuple[Offer, ...]:
     """The fixes of the record; for a module that may be the user's own also how to bring it to every node."""
     if one.symptom is None:
         return (OWN_MODULE, EVERYWHERE) if one.raised is not None and unpickled_module(one.raised) else ()
-    fixes = fixes_for(one.symptom, context, one.place.text)
+    fixes = fixes_for(one.symptom, context, one.place.text, (*_case(one), one.place.text))
     missing = _MISSING.search(one.place.text) if "pid=" in one.place.speaker else None
     if missing is not None and installs(one.symptom) and is_of_ones_own(missing["module"]):
         return (*fixes[:1], OWN_MODULE, *fixes[1:])
     return fixes
+
+
+def _case(one: Candidate) -> Sequence[str]:
+    """What shows the case of a failure: its frames with their code, below a line that says of which package the last
+    one is, or that it is the user's own; else the lines around it."""
+    calls = one.raised.calls if one.raised is not None else ()
+    frames = [frame for call in calls if (frame := frame_of(call.frame)) is not None]
+    if not frames:
+        return [place.text for place in one.about]
+    last = next((frame for frame in reversed(frames) if frame.package or not frame.installed), frames[-1])
+    whose = "own" if party(last) in ("", "verl") else party(last)
+    return [f"last frame: {whose} {last.path}", *(f"{call.frame}\n{call.code}" for call in calls)]
 
 
 _MISSING = re.compile(r"No module named '(?P<module>\w+)'")

@@ -178,6 +178,7 @@ _FIX = Shape(
         "patch": text(blank=True, default=None),
         "setting": text(blank=True, default=None),
         "when": table(VERSIONS),
+        "where": text(_is_pattern, default=""),
     },
 )
 _EXAMPLE = Shape(SymptomExample, {"name": text(), "log": text(), "line": whole(1)})

@@ -82,6 +82,9 @@ class Fix:
     """The setting record that decides it for run scripts."""
     when: Mapping[str, str] = field(default_factory=dict)
     """PEP 440 specifiers by distribution; a version that is not known counts as fitting."""
+    where: str = ""
+    """A pattern of the case that this fix is for, which comes first where it is found: in the frames of the traceback,
+    below a line `last frame: transformers transformers/x.py`, or `own` for the package; else in the lines around."""
 
 
 @dataclass(frozen=True, slots=True)

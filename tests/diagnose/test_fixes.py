@@ -132,3 +132,36 @@ def test_commands_of_vllm_are_not_for_a_log_of_sglang() -> None:
         for fix in root(f"INFO vllm and sglang are here\nx.py: {option}").fixes
         for one in fix.commands
     )
+
+
+BY_CASE = """[[match]]
+line = 'spade is bent'
+[[fix]]
+text = "In any case"
+zh = "x"
+[[fix]]
+text = "A package bends it"
+zh = "x"
+where = '^last frame: (?!own )'
+[[fix]]
+text = "Your own code bends it"
+zh = "x"
+where = '^last frame: own'
+"""
+"""And the fix that `symptom` adds."""
+
+
+@pytest.mark.parametrize(
+    ("path", "order"),
+    [
+        ("/env/lib/python3.11/site-packages/garden/bed.py", ["A package", "In any", "Do something", "Your own"]),
+        ("/app/run.py", ["Your own", "In any", "Do something", "A package"]),
+        ("", ["In any", "A package", "Your own", "Do something"]),
+    ],
+)
+def test_the_fix_for_the_case_that_the_log_shows_comes_first(path: str, order: list[str]) -> None:
+    frame = f'Traceback (most recent call last):\n  File "{path}", line 3, in dig\n    dig()\n' if path else ""
+    log = f"{frame}ValueError: the spade is bent\n".encode()
+    root = diagnosis_of(Scanner((symptom("spade", BY_CASE),)).scan([("a.log", io.BytesIO(log))]), FixContext()).root
+    assert root is not None
+    assert [next(one for one in order if fix.text.startswith(one)) for fix in root.fixes] == order
