@@ -60,7 +60,11 @@ def code_sentence(parts: MessageParts, who: Phrase, calls: Sequence[Call], line:
         text = "{who}: {what} is of type {found}, which is not {wanted}"
         return phrase(text, who=who, what=what, found=parts.found, wanted=parts.wanted) if what else None
     if parts.matter == "type" and (sides := mixed(call.code, call.marks)) != ("", ""):
-        kinds = (parts.wanted, parts.found) if "can only " in line else (parts.found, parts.wanted)
+        kinds = (
+            (parts.wanted, parts.found)
+            if "can only " in line or "can't multiply" in line
+            else (parts.found, parts.wanted)
+        )
         if not all(re.fullmatch(r"[\w.]+", kind) for kind in kinds):
             return None
         text = "{who}: {left} is of type {kind}, {right} of type {other}, and the two do not go together"

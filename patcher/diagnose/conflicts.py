@@ -1,15 +1,17 @@
-"""Which two wishes exclude each other, in the list that pip prints where no set of versions fits.
+"""Which two wishes exclude each other, in what pip and uv print where no set of versions fits.
 
 The conflict is caused by:
     The user requested torch==2.1.1                    ◀ these two
     accelerate 0.34.2 depends on torch>=1.10.0
     vllm 0.5.4 depends on torch==2.4.0                 ◀
+
+Because a==1 depends on c==2 and you require c==3, we can conclude that …
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -27,14 +29,45 @@ _WISH = re.compile(
 )
 
 
+_OF_UV = re.compile(
+    r"(?:you require|your project depends on|(?P<who>[\w.-]+(?:\[[^\]]*\])?(?:[=<>!~]=?[\w.*+!,<>=~]+)?) depends on) "
+    r"(?P<wanted>[\w.-]+(?:\[[^\]]*\])?)(?:\{[^}]*\})?(?P<versions>[=<>!~]=?[\w.*+!<>=~]+(?:,[\w.*+!<>=~]+)*)?"
+)
+_SAYS = re.compile(r"(?:╰─▶ )?(?:And )?[Bb]ecause ")
+_UNKNOWN = re.compile(r"[Bb]ecause (?:there is no version of (?P<one>[\w.-]+)|(?P<other>[\w.-]+) was not found in)")
+
+
 def conflict_in(lines: Iterable[str]) -> Phrase | None:
-    """The first two wishes for one package that no version can fulfil; None where the lines hold none."""
-    for (one, wanted), (other, also) in combinations(_wishes(lines), 2):
+    """The first two wishes for one package that no version can fulfil; who asks for the package that uv does not find;
+    None where the lines hold neither."""
+    lines = list(lines)
+    said = _sentences(lines)
+    wishes = [*_wishes(lines), *_wishes_of_uv(said)]
+    if (unknown := _UNKNOWN.search(said)) is not None:
+        name = canonicalize_name(unknown["one"] or unknown["other"])
+        asks = next((one for one in wishes if canonicalize_name(one[1].name) == name), None)
+        return phrase("{one} asks for {wanted}", one=asks[0], wanted=str(asks[1])) if asks is not None else None
+    for (one, wanted), (other, also) in combinations(wishes, 2):
         same = canonicalize_name(wanted.name) == canonicalize_name(also.name)
         if same and _exclude(wanted.specifier, also.specifier):
             text = "{one} asks for {wanted}, and {other} for {also}"
             return phrase(text, one=one, wanted=str(wanted), other=other, also=str(also))
     return None
+
+
+def _sentences(lines: Sequence[str]) -> str:
+    """What uv says, from the first line that gives a reason, without its breaks of lines."""
+    begin = next((at for at, line in enumerate(lines) if _SAYS.match(line.strip())), len(lines))
+    return " ".join(line.strip() for line in lines[begin:])
+
+
+def _wishes_of_uv(said: str) -> Iterator[tuple[Phrase, Requirement]]:
+    for found in _OF_UV.finditer(said):
+        try:
+            wanted = Requirement(f"{found['wanted']}{(found['versions'] or '').rstrip(',.')}")
+        except InvalidRequirement:
+            continue
+        yield phrase("{name}", name=found["who"]) if found["who"] else phrase("the command"), wanted
 
 
 def _wishes(lines: Iterable[str]) -> Iterator[tuple[Phrase, Requirement]]:

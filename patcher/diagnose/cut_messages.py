@@ -18,7 +18,7 @@ def parse_cut_import(line: str, code: str) -> MessageParts | None:
     name was to be imported, as Python's up to 3.6 does not; the line of code completes it:
 
       from triton.ops.matmul_perf_model import early_config_prune
-    ModuleNotFoundError: No module named 'triton.o              ▶ triton.ops
+    ModuleNotFoundError: No module named 'triton.o              ▶ triton.ops.matmul_perf_model
     """
     found = _CUT.search(line.rstrip())
     imported = _imports(code) if found is not None else None
@@ -28,8 +28,8 @@ def parse_cut_import(line: str, code: str) -> MessageParts | None:
     if "No module" in found[0]:
         if not module.startswith(cut):
             return None
-        end = module.find(".", len(cut))
-        return MessageParts("missing-module", module[:end] if end >= 0 else module)
+        # A package that is not there, or one whose release lacks the module, as far as the code names it.
+        return MessageParts("missing-module", module if "." in cut else module.partition(".")[0])
     whole = [name for name in names if name.startswith(cut)]
     name = whole[0] if len(whole) == 1 else cut
     return MessageParts("missing-name", f"{module}.{name}", cut=len(whole) != 1)

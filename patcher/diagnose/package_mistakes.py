@@ -68,6 +68,7 @@ def _of_unwritten(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) 
 _INSTALLS = re.compile(r"\binstall(?:ing)?[ -](?:the )?(?:latest )?[`'\"]?(?P<name>[A-Za-z][\w.-]*)", re.IGNORECASE)
 
 
+_NOT_PICKLED = re.compile(r"\b(?:cannot|can't) pickle\b", re.IGNORECASE)
 _OF_GPU = re.compile(r"\b(?:requires?|needs?) .*\b(?:GPUs?|SM ?\d|sm_\d|[Cc]ompute capability)")
 
 
@@ -86,6 +87,12 @@ def _of_words(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> P
             return phrase(text, name=name, package=party(at) or "it", place=asker.shown)
     if (refused := refused_class(parts.found)) is not None:
         return refused
+    if _NOT_PICKLED.search(parts.found) and any("ray/" in one.frame for one in calls):
+        return phrase(
+            "what is sent to another process holds it: a client, a logger, a session or a model that the function or "
+            "class takes along from outside. Make that inside of the actor or task; "
+            "ray.util.inspect_serializability(FUNCTION) names it"
+        )
     if parts.found.startswith("cannot use a string pattern on a bytes-like object"):
         return phrase(
             "the text that is searched is bytes, as a binary column of a parquet file is, or a file that was opened "

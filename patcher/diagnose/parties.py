@@ -15,12 +15,13 @@ HANDS_ON = re.compile(
     r", in (?:(?:__)?(?:[gs]et|del)attr(?:ibute)?(?:__)?|_(?:wrapped_)?call_impl"
     r"|inner|wrapped_f(?:n|unc)|decorate_context|_compare_versions|require_version(?:_core)?)$"
     r"|torch/(?:_ops\.py\", line \d+, in __call__|(?:_dynamo/\S+|_compile|fx/\S+)\.py\", line \d+, in \S+)$"
+    r"|ray/_private/\w+\.py\", line \d+, in \S+$"
     r"|triton/(?:runtime/jit|compiler/(?:code_generator|compiler))\.py\", line \d+, in (?:visit\w*|generic_visit)$"
 )
 """Functions that only pass a call on, so they are not who asks: attributes and calls of torch modules, decorators with
 `return func(*args, **kwargs)`, the version checks of transformers, torch's calls of operators and of compiled code of
-any package, and triton's walk through the code of a kernel. A text that was pasted as Markdown has lost the underscores
-of `__getattr__`."""
+any package, Ray's waits for what another process answers, and triton's walk through the code of a kernel. A text that
+was pasted as Markdown has lost the underscores of `__getattr__`."""
 _GETS = re.compile(r", in (?:__)?getattr(?:ibute)?(?:__)?$")
 _FUNCTION = re.compile(r", in (?P<name>\S+)$")
 ENGINES = frozenset(("vllm", "sglang"))

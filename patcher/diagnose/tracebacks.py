@@ -124,6 +124,8 @@ class _Link:
     """
 
 
+_TRACKS = re.compile(r"multiprocessing[/\\]resource_tracker\.py")
+"""Python's own process that removes what ended processes have left: it finds less than it was told of, and goes on."""
 _OF_PROGRAM = re.compile(r"\brunpy\.py\", line \d+, in _run_module_as_main\b")
 
 
@@ -212,6 +214,7 @@ class _TracebackReader:
             found[root].tried = _tried(links[: root + 1])
         for at, one in enumerate(found):
             one.chained, one.handled = at != root, self._handled and not _is_of_program(one.calls)
+            one.handled = one.handled or bool(one.calls and _TRACKS.search(one.calls[-1].frame))
         return Chain(found, frozenset(self._headers), frozenset(one.place.offset for one in found))
 
     def _is_handled(self, label: str) -> bool:

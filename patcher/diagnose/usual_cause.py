@@ -37,13 +37,28 @@ def _of_shadow(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> 
 _OF_GRAPH = re.compile(r"/(?:torch_compile_cache|inductor_cache|torchinductor_[^/]+)/")
 
 
-def _of_graph(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:  # noqa: ARG001
-    """A graph that torch.compile has kept on the disk, and that runs here in another one's place."""
-    if at is None or _OF_GRAPH.search(at.path) is None:
+_GRAPH_SIZES = re.compile(
+    r"expected size (?P<found>\d+)==(?P<wanted>\d+), stride (?P<step>\d+)==(?P<made>\d+) at dim=(?P<number>\d+)"
+)
+
+
+def _of_graph(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:
+    """A graph of torch.compile, kept on the disk or not, that is called with what it was not made for."""
+    compiled = at is not None and _OF_GRAPH.search(at.path) is not None
+    sizes = _GRAPH_SIZES.search(parts.found)
+    if sizes is not None and (compiled or (calls and "assert_size_stride(" in calls[-1].code)):
+        text = (
+            "torch.compile made this graph for size {wanted} and stride {made} in dimension {number}, and it is called "
+            "with size {found} and stride {step}: a graph kept on the disk from other settings (delete that folder), "
+            "a weight that FSDP or ZeRO holds in parts at one time and whole at another (compile inside of the "
+            "sharding), or a mistake of this release of torch or of the engine; without compilation it runs"
+        )
+        return phrase(text, **sizes.groupdict())
+    if not compiled:
         return None
     return phrase(
         "the code that fails is a graph that torch.compile has kept on the disk, made for other settings or another "
-        "release: delete that folder, or run vLLM with VLLM_DISABLE_COMPILE_CACHE=1"
+        "release: delete that folder (vLLM: VLLM_DISABLE_COMPILE_CACHE=1), or run without compilation"
     )
 
 

@@ -192,6 +192,8 @@ def _candidates_of_complaints(evidence: Evidence, ended: bool | None, *, last_wo
 
 _MOVES = re.compile(r"\b[1-9]\d*/\d+ \[[\d:]+<[\d:]+, ")
 """The state of a progress bar that moved: `20/30 [00:04<00:02, 5.00it/s]`."""
+_BYTES = re.compile(r"\b(?!0\.0)\d[\d.]*[kMGT]?/[\d.]+[kMGT]?B? \[00:[0-5]\d<[\d:]+, +(?!0\.00)\d[\d.]*[kMG]?i?B/s\]")
+"""The state of a download in its first minute: `34.7M/892M [00:04<01:57, 7.29MB/s]`."""
 _SAVED = re.compile(r"\bglobal_step_(?P<step>\d+)\b")
 _PIECE = 40
 """A log with fewer lines than this that ends at a moving progress bar of the inference engine may be an excerpt, cut
@@ -210,6 +212,8 @@ def _stalls(
     wait = evidence.wait
     if wait is not None and (saved := _SAVED.search(wait.last.text)) and int(saved["step"]) <= (evidence.step or 0):
         wait = None  # verl prints `step:20 - …` after the checkpoint of step 20 is written, so that wait is over.
+    if wait is not None and silent is None and evidence.last and _BYTES.search(evidence.last[-1].text):
+        wait = None  # A download that was at work a moment after it began.
     if wait is not None and silent is None:
         # A bar that moved, and with it the line of a checkpoint: `20/30 [31:21<13:11, 79.1s/it]Saving checkpoint …`.
         piece = evidence.lines < _PIECE and wait.symptom.phase in _OF_EXCERPTS
@@ -317,7 +321,8 @@ def _case(one: Candidate) -> Sequence[str]:
         return [place.text for place in one.about]
     last = next((frame for frame in reversed(frames) if frame.package or not frame.installed), frames[-1])
     whose = "own" if party(last) in ("", "verl") else party(last)
-    return [f"last frame: {whose} {last.path}", *(f"{call.frame}\n{call.code}" for call in calls)]
+    said = one.raised.message if one.raised is not None else ()
+    return [f"last frame: {whose} {last.path}", *(f"{call.frame}\n{call.code}" for call in calls), *said]
 
 
 _MISSING = re.compile(r"No module named '(?P<module>\w+)'")
@@ -358,7 +363,7 @@ def _with_neighbours(root: Finding, one: Candidate, evidence: Evidence) -> Expla
         return Explanation(sentence, MessageParts("around", found=words))
     if _CONFLICT.search(place.text):
         listed = {line.number: line.text for line in (*one.about, *evidence.last) if line.file == place.file}
-        told = conflict_in(text for number, text in sorted(listed.items()) if number > place.number)
+        told = conflict_in(text for number, text in sorted(listed.items()) if number >= place.number)
         return Explanation(told, MessageParts("around")) if told is not None else explained
     if explained is None and _OF_NPU.search(place.text):
         reasons = [native_reason(line.text) for line in (*one.about, *evidence.last) if line.number > place.number]
@@ -397,7 +402,10 @@ def _warned_by_nccl(one: Candidate, evidence: Evidence) -> Raised | None:
     return None
 
 
-_CONFLICT = re.compile(r"versions have conflicting dependencies")
+_CONFLICT = re.compile(
+    r"versions have conflicting dependencies|No solution found when resolving|requirements are unsatisfiable"
+    r"|[Bb]ecause .*(?:no version of|was not found in the package registry)"
+)
 _STACK = re.compile(r"(?:Current thread\b.*|Stack) \(most recent call first\):$")
 _NATIVE_FRAME = re.compile(r"@ +0x[0-9a-f]+ ")
 _IN_STACK = re.compile(r'(File "[^"]+", line \d+) in ')

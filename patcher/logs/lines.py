@@ -28,10 +28,11 @@ _PREFIX = re.compile(
 )
 """Ray's `(WorkerDict pid=81, ip=10.0.0.2)`, and `(head, rank=0, pid=81)` of SkyPilot, which may stand before Ray's."""
 _AHEAD = re.compile(
-    r"(?:[\w.-]+\s+\| )?"
+    r"[\w.-]+\s+\| (?=\()|(?:[\w.-]+\s+\| )?"
     r"[\[【]?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?[\]】]?(?: std(?:err|out) F)? *(?=\()"
 )
-"""The time that collectors of containers' output put before a prefix: `2026-01-11T10:00:00.123Z (Worker pid=81)`."""
+"""What collectors of containers' output put before a prefix, the time, `2026-01-11T10:00:00.123Z (Worker pid=81)`, or
+the container, `engine-1  | (Worker pid=81)`."""
 _BOLD = re.compile(r"(?P<before>(?:> ?)*)\*\*(?P<text>[A-Za-z_][\w.]*(?:Error|Exception)\b.*?)\*\*$")
 _QUOTED = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception): ")
 _FRAME = re.compile(r'\s*File "')
@@ -125,7 +126,7 @@ def strip_prefix(text: str) -> Stripped:
     time = ""
     ahead = _AHEAD.match(text) if "pid=" in text[:_HEAD] and not text.startswith("(") else None
     if ahead is not None and _PREFIX.match(text, ahead.end()):
-        time = ahead[0]
+        time = ahead[0] if ahead[0][-2:] != "| " else ""
         text = whole = text[ahead.end() :]
     while text.startswith("(") and (found := _PREFIX.match(text)):
         if found["actor"]:

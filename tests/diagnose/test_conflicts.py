@@ -78,3 +78,18 @@ def test_lines_of_a_native_stack_are_not_what_was_done_before_a_crash() -> None:
     stack = "    @     0x7fb905254ad0  (unknown)  (unknown)\n"
     log = f"loading the engine\n{stack}*** SIGFPE received at time=1 on cpu 2 ***\n"
     assert here(log) == "the last that was said before it, in line 1: loading the engine"
+
+
+def test_what_uv_says_over_several_lines() -> None:
+    said = (
+        "  × No solution found when resolving dependencies:\n"
+        "  ╰─▶ Because engine==0.6.5 depends on torch{platform_machine != 'aarch64'}==2.5.1 and\n"
+        "      kernels>=2.6.1 depends on torch==2.4.0, we can conclude that these are incompatible.\n"
+    )
+    found = conflict_in(said.splitlines())
+    assert str(found) == "engine==0.6.5 asks for torch==2.5.1, and kernels>=2.6.1 for torch==2.4.0"
+    said = (
+        "  ╰─▶ Because there is no version of ffi==0.1.0b15 and infer[all]==0.4.1 depends on ffi==0.1.0b15, we can\n"
+        "      conclude that infer[all]==0.4.1 cannot be used.\n"
+    )
+    assert str(conflict_in(said.splitlines())) == "infer[all]==0.4.1 asks for ffi==0.1.0b15"

@@ -327,8 +327,9 @@ def test_a_next_that_finds_nothing_is_told_by_its_code(code: str, says: str) -> 
 @pytest.mark.parametrize(
     ("message", "code", "symbol", "cut"),
     [
-        ("ModuleNotFoundError: No module named 'name.o", "from name.ops.perf import a", "name.ops", False),
-        ("ModuleNotFoundError: No module named 'name.ops...", "import name.ops.perf", "name.ops", False),
+        ("ModuleNotFoundError: No module named 'name.o", "from name.ops.perf import a", "name.ops.perf", False),
+        ("ModuleNotFoundError: No module named 'nam", "from name.ops.perf import a", "name", False),
+        ("ModuleNotFoundError: No module named 'name.ops...", "import name.ops.perf", "name.ops.perf", False),
         ("ImportError: cannot import name 'Mo", "from name.core import Model, Other", "name.core.Model", False),
         ("ImportError: cannot import name 'Model", "from name.core import (", "name.core.Model", True),
         ("ImportError: cannot import name 'M", "from name.core import Model, More", "name.core.M", True),

@@ -584,3 +584,39 @@ def test_log_that_ends_within_the_name_of_its_exception() -> None:
     assert root is not None
     assert root.explanation is not None
     assert "No mapping of {name} is known" in str(root.explanation.sentence)
+
+
+def test_graph_that_was_compiled_for_another_size() -> None:
+    message = "AssertionError: expected size {found}==512, stride 64==64 at dim=0\n"
+    asserts = frame("/tmp/x.py", "assert_size_stride(arg9_1, (512, 64), (64, 1))", "call")
+    assert "made this graph for size 512 and stride 64" in said(asserts, message.format(found=8192))[1]
+
+
+def test_process_that_only_waits_for_another_asks_for_nothing() -> None:
+    sentence, _ = said(
+        frame("/app/update.py", "data = ray.get(refs)", "update"),
+        frame(f"{SITE}/ray/_private/worker.py", "values = worker.get_objects(refs)", "get"),
+        "TypeError: Llm.update() takes 4 positional arguments but 5 were given\n",
+    )
+    assert sentence.startswith("/app/update.py:12 passes 5 positional arguments to Llm.update")
+
+
+def test_setting_that_is_text_where_a_number_is_counted_with() -> None:
+    sentence, _ = said(
+        frame("/app/run.py", "pool = [config.gpus] * config.nodes"),
+        "TypeError: can't multiply sequence by non-int of type 'str'\n",
+    )
+    assert "config.nodes of type str" in sentence
+
+
+def test_what_a_process_removes_for_others_is_no_cause() -> None:
+    root = diagnosed(
+        HEAD
+        + frame("/app/run.py", "load()")
+        + "FileNotFoundError: [Errno 2] No such file or directory: 'a.pt'\n"
+        + HEAD
+        + frame("/usr/lib/python3.12/multiprocessing/resource_tracker.py", "cache[rtype].remove(name)", "main")
+        + "KeyError: '/psm_790b75f7'\n"
+    ).root
+    assert root is not None
+    assert "a.pt" in root.place.text
