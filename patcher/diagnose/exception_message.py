@@ -253,6 +253,10 @@ _SHAPES: tuple[tuple[Matter, str], ...] = (
         rf"ize mismatch between saved (?P<found>{_SIZE}) and current:? (?P<wanted>{_SIZE})(?: for (?P<names>[\w.]+))?",
     ),
     ("shape", r"shape '(?P<wanted>\[[^]]*\])' is invalid for input of size (?P<found>\d+)"),
+    (
+        "shape",
+        r"expects split_sizes to sum exactly to (?P<wanted>\d+) \(.*\), but got split_sizes=(?P<found>\[[\d, ]*\])",
+    ),
     ("dtype", r"to have the same dtype, but got: (?P<found>[\w: ]+) != (?P<wanted>[\w: ]+)"),
     ("dtype", r"expected scalar type (?P<wanted>\w+) but found (?P<found>\w+)"),
     ("dtype", r"[Ff]ound dtype (?P<found>\w+) but expected (?P<wanted>\w+)"),
@@ -292,7 +296,8 @@ _KEY = re.compile(r"KeyError: (?P<quote>['\"]?)(?P<name>.+?)(?P=quote)$")
 _FIELD = re.compile(r"^(?P<field>[\w.]+(?: -> [\w.]+)*)$")
 _REFUSAL = re.compile(
     r"^\s+(?:Value error, |Assertion failed, )?(?P<words>.+?)"
-    r"(?: \[type=(?:literal_error, input_value=(?P<given>'[^']{1,40}'|[\w.]+),)?.*| \(type=[^()]*\))?$"
+    r"(?: \[type=(?:(?:literal_error|\w+_type), input_value=(?P<given>'[^']{1,40}'|[\w.]+|\[[^]]{0,40}\]),)?.*"
+    r"| \(type=[^()]*\))?$"
 )
 _BARE_REFUSAL = re.compile(r"^(?P<words>\S.* \S+?)(?: \(type=[^()]*\)| \[type=.*)$")
 """The same where pasted text has lost its indentation: pydantic names the kind of error behind it."""

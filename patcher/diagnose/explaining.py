@@ -50,7 +50,7 @@ from patcher.secrets.redacting import here
 
 _SEARCH = "https://github.com/search?type=issues&q="
 
-_NO_FILE = re.compile(r"<(?!ipython-input)|.*/bin/[\w-]+$")
+_NO_FILE = re.compile(r"<(?!ipython-input)|.*/bin/[\w-]+$|python/ray/_raylet\.pyx$")
 """`<string>`, `<frozen importlib._bootstrap>` and the command `/env/bin/lmdeploy` that pip has made are not the user's
 own code; the cell of a notebook is."""
 

@@ -60,6 +60,11 @@ def of_sizes(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Ph
             "was written for another release of transformers, which prepares these otherwise"
         )
         return phrase(text, found=parts.found, length=parts.wanted.strip("[]").rpartition(", ")[2])
+    if parts.matter == "shape" and parts.wanted == "1" and parts.found.startswith("["):
+        return phrase(
+            "the tensor has size 1 where the pieces are cut: mostly one dimension too many in front, as of a batch "
+            "with a single sample that was wrapped once more"
+        )
     if is_packed(parts):
         return phrase(
             "a matrix of one long row is how bitsandbytes keeps the weights of a layer in 4 bits: code for plain "

@@ -620,3 +620,10 @@ def test_what_a_process_removes_for_others_is_no_cause() -> None:
     ).root
     assert root is not None
     assert "a.pt" in root.place.text
+
+
+def test_pieces_that_are_cut_from_a_dimension_in_front() -> None:
+    cuts = frame("/app/run.py", "parts = features.split(sizes)")
+    message = "RuntimeError: split_with_sizes expects split_sizes to sum exactly to {has} (input size), "
+    assert "one dimension too many" in said(cuts, message.format(has=1) + "but got split_sizes=[300]\n")[1]
+    assert "one dimension too many" not in said(cuts, message.format(has=299) + "but got split_sizes=[300]\n")[1]
