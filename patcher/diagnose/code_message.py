@@ -10,10 +10,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from patcher.diagnose.evidence import Call
 from patcher.diagnose.exception_message import MessageParts, is_key
-from patcher.diagnose.failed_code import called_in, constructed_in, divisor, statement_of, taken_from
+from patcher.diagnose.failed_code import called_in, constructed_in, divisor, mapping_with, statement_of, taken_from
 from patcher.diagnose.frame import frame_of
 from patcher.diagnose.parties import HANDS_ON
 
@@ -119,6 +120,10 @@ def _given_divisor(name: str, calls: Sequence[Call]) -> tuple[str, str]:
 
 def with_class(parts: MessageParts, calls: Sequence[Call]) -> MessageParts:
     """The parts, where Python before 3.10 says `__init__()` with the class that the line of code calls."""
+    if parts.matter == "unexpected-argument" and not parts.symbol and calls:
+        # `P(**options)`, where the class itself says `Unexpected keyword argument 'max_new_tokens'`.
+        name = called_in(calls[-1].code) if mapping_with(calls[-1].code, "".join(parts.names[:1])) else ""
+        return replace(parts, symbol=name) if name else parts
     if parts.symbol != "__init__" or not calls:
         return parts
     name = constructed_in(calls[-1].code)

@@ -13,7 +13,14 @@ from dataclasses import replace
 from patcher.diagnose.evidence import Call, LogLine, Raised
 from patcher.diagnose.exception_message import raised_as
 from patcher.diagnose.failed_code import statement_of
-from patcher.diagnose.line_meaning import ALONE, begins_anew, is_of_another_rank, is_of_launcher, was_handled
+from patcher.diagnose.line_meaning import (
+    ALONE,
+    begins_anew,
+    is_of_another_rank,
+    is_of_launcher,
+    is_warning,
+    was_handled,
+)
 from patcher.diagnose.python_form import apart, in_python_form, is_foreign_frame
 from patcher.diagnose.tracebacks import FRAME, HEADER_PATTERN, TIME, calls_of, is_telling, label_pattern, telling_frames
 from patcher.logs.labels import strip_labels
@@ -21,10 +28,6 @@ from patcher.logs.labels import strip_labels
 _PASTED = 3
 """Lines of code below a frame where pasted text has lost its indentation. Set by hand: a statement of two lines, marks.
 """
-
-
-_BLANK = re.compile(r" (?=\[rank\d+\]:)")
-"""A blank that pasting has put before some lines of a rank."""
 
 
 def without_header(before: Sequence[LogLine], speaker: str, label: str = "") -> tuple[LogLine, ...]:
@@ -48,7 +51,7 @@ def frames_before(
     code: list[LogLine] = []
     read: list[str] = []
     own = [
-        (place, place.text if is_foreign_frame(place.text) else strip_labels(_BLANK.sub("", place.text)).text)
+        (place, place.text if is_foreign_frame(place.text) else strip_labels(place.text).text)
         for place in before
         if place.speaker == speaker and not is_of_another_rank(place.text, label) and not is_of_launcher(place.text)
     ]
@@ -245,7 +248,7 @@ def told_failure(last: Sequence[LogLine]) -> Raised | None:
     """
     for place in reversed(last):
         label = strip_labels(place.text)
-        if label.level in ("DEBUG", "INFO") or _DOES_WITHOUT.search(label.text):
+        if label.level in ("DEBUG", "INFO") or _DOES_WITHOUT.search(label.text) or is_warning(place.text):
             continue
         parts = label.text.strip().split(": ")
         for said in (": ".join(parts[at:]) for at in range(min(len(parts), _SENTENCES))):

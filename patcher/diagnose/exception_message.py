@@ -183,7 +183,7 @@ _SHAPES: tuple[tuple[Matter, str], ...] = (
         r"'NoneType' object (?:has no attribute '(?P<names>\w+)'|is not (?P<found>\w+))"
         r"|cannot unpack non-iterable NoneType",
     ),
-    ("none", r"(?:object|argument) of type 'NoneType' (?:has no len\(\)|is not iterable)"),
+    ("none", r"(?:object|argument) of type 'NoneType' (?:has no (?P<found>len)\(\)|is not iterable)"),
     (
         "builds",
         r"(?P<symbol>[A-Za-z_]\w*::\w+)\(\) expected at most (?P<wanted>\d+) argument\(s\) "
@@ -343,6 +343,8 @@ def parse_message(lines: Sequence[str]) -> MessageParts | None:
     if len(lines) > 1 and lines[0].rstrip().endswith(":") and lines[1].lstrip()[:1] == "'":
         # A terminal has wrapped it: `Bed.__init__() missing 2 required positional arguments:` / `'soil' and 'depth'`.
         lines = [f"{lines[0].rstrip()} {lines[1].strip()}", *lines[2:]]
+    if len(lines) > 1 and _BROKEN_IMPORT.search(lines[0]) and lines[1].lstrip().startswith("from '"):
+        lines = [f"{lines[0].rstrip()} {lines[1].strip()}", *lines[2:]]
     for line in lines:
         for matter, pattern in _PATTERNS:
             found = pattern.search(line)
@@ -356,6 +358,9 @@ def parse_message(lines: Sequence[str]) -> MessageParts | None:
     last = next((at for at, line in enumerate(lines) if line.strip() == "Last error:"), len(lines))
     said = [line.strip() for line in lines[last + 1 :] if line.strip()]
     return MessageParts("nccl", found=said[0]) if said else None
+
+
+_BROKEN_IMPORT = re.compile(rf"cannot import name '{NAME}'\s*$")
 
 
 def is_about_none(line: str) -> bool:

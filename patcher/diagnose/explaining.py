@@ -28,7 +28,7 @@ from patcher.diagnose.cut_messages import (
 from patcher.diagnose.diagnosis import Explanation
 from patcher.diagnose.evidence import Call, LogLine, Raised
 from patcher.diagnose.exception_message import UNREADABLE_CODE, Matter, MessageParts, parse_message
-from patcher.diagnose.failed_code import mapping_with, none_operand, pointed_none, taken_from, zero_in
+from patcher.diagnose.failed_code import mapping_with, none_argument, none_operand, pointed_none, taken_from, zero_in
 from patcher.diagnose.frame import Frame, distribution, frame_of
 from patcher.diagnose.line_meaning import begins_anew
 from patcher.diagnose.message_words import at_caret, below_caret, own_words, remedy_in, straight, to_search_for
@@ -387,6 +387,8 @@ def _asked_of(parts: MessageParts, code: str, calls: Sequence[Call]) -> str:
     """
     if calls and (pointed := pointed_none(calls[-1].code, calls[-1].marks, "".join(parts.names[:1]), parts.found)):
         return pointed
+    if calls and (given := none_argument(calls[-1].code, parts.found)):
+        return given
     if parts.wanted:
         return none_operand(calls[-1].code if calls else code, parts.wanted, left=bool(parts.found))
     if parts.names:

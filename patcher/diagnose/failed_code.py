@@ -200,6 +200,41 @@ _OPERATORS: Mapping[str, type[ast.operator]] = {
 }
 
 
+_READS_ALL = frozenset(
+    (
+        "update",
+        "extend",
+        "join",
+        "list",
+        "set",
+        "tuple",
+        "dict",
+        "sorted",
+        "sum",
+        "enumerate",
+        "zip",
+        "any",
+        "all",
+        "map",
+    )
+)
+
+
+def none_argument(code: str, is_not: str) -> str:
+    """The argument that is None in a line of code that Python does not point into: `self.rows` of `len(self.rows)`,
+    where None has no `len`, and of `a.update(self.rows)`, where it is not `iterable`; "" where there are several
+    calls."""
+    names = {"len"} if is_not == "len" else _READS_ALL if is_not == "iterable" else frozenset()
+    node = statement_of(code)
+    found = [
+        [ast.unparse(value) for value in one.args if isinstance(value, ast.Name | ast.Attribute | ast.Subscript)]
+        for one in (ast.walk(node) if node is not None else ())
+        if isinstance(one, ast.Call) and called_name(one).rpartition(".")[2] in names
+    ]
+    shown = " / ".join(found[0]) if len(found) == 1 else ""
+    return shown if len(shown) <= LONGEST else ""
+
+
 def none_operand(code: str, operator: str, left: bool) -> str:
     """The only operand of `operator` in a line of code that can be None: `args.size` of `args.size * count * args.gas`,
     where the left one is None; "" where there are several.

@@ -119,6 +119,15 @@ def _is_of_row(code: str, key: str) -> bool:
     return rows == [True]
 
 
+_FOR_EACH = re.compile(r"\b(?P<row>\w+)\[[^\]]+\] for (?P=row) in (?P<rows>[\w.]+)")
+
+
+def rows_of(parts: MessageParts, calls: Sequence[Call]) -> str:
+    """What a key is taken from each of: `infos` of `[info[key] for info in infos]`; "" for any other key."""
+    found = _FOR_EACH.search(calls[-1].code) if parts.matter == "key" and calls else None
+    return found["rows"] if found is not None else ""
+
+
 _COMMAND = re.compile(
     r"\w*(?:mapping|commands?|routes?|registry|tasks?|handlers)\w*\[(?:method_name|(?:sub)?_?(?:command|cmd)(?:_name)?"
     r"|(?:sys\.)?argv\[[01]\]|args\.(?:sub)?(?:command|cmd))\]",

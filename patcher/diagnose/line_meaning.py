@@ -70,6 +70,14 @@ def begins_anew(text: str) -> bool:
     return _BEGINS.match(text.lstrip()) is not None or is_bar(text)
 
 
+_WARNED = re.compile(r"\S{1,300}\.py:\d+: \w*Warning: ")
+
+
+def is_warning(text: str) -> bool:
+    """Whether a line is a warning of Python: `x/__init__.py:32: RuntimeWarning: no version`. It ends nothing."""
+    return _WARNED.match(text) is not None
+
+
 _RANK = re.compile(r" ?(?:\[[a-z_]*? ?\d+\]:|\[\d+,\d+\]<std(?:err|out)>:)")
 
 

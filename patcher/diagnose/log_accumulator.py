@@ -31,6 +31,7 @@ from patcher.diagnose.line_meaning import (
     begins_inner_errors,
     is_noise,
     is_of_another_rank,
+    is_warning,
     nature,
     printed_message,
     task_failure,
@@ -325,7 +326,7 @@ class LogAccumulator:
     def _add_exception_line(self, line: MatchedLine) -> None:
         """Add an exception that no traceback header was seen for."""
         label = line.label
-        if label.level in ("DEBUG", "INFO", "WARNING"):
+        if label.level in ("DEBUG", "INFO", "WARNING") or is_warning(line.stripped.text):
             return
         if (task := task_failure(label.text)) is not None:
             self._add_task(task, line)

@@ -10,10 +10,11 @@ from patcher.diagnose.evidence import Call
 from patcher.diagnose.exception_message import MessageParts
 from patcher.diagnose.frame import Frame, frame_of
 from patcher.diagnose.internal_errors import is_internal
-from patcher.diagnose.parties import frame_above, party
+from patcher.diagnose.parties import ENGINES, frame_above, party
 from patcher.diagnose.wrong_class import refused_class
 from patcher.i18n import Phrase, phrase
 
+_EXTENSION = re.compile(r"_(?:cuda|cpp|ext|hip|C)(?:_\w+)?$")
 _CLASS = re.compile(r"(?:[A-Z][a-z0-9]\w*|[A-Z]{2,}[a-z]\w*)$")
 _WRAPS_LAYER = re.compile(r"/tuners/.*, in (?:_replace_module|_create_\w+|update_layer|_move_adapter_to\w*)$")
 
@@ -38,6 +39,12 @@ def of_mistakes(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) ->
             "since what it imports is optional: a package that is not installed, or whose release has it under another "
             "name"
         )
+    if parts.matter == "undefined-name" and _EXTENSION.search(parts.names[0]):
+        text = (
+            "{name} is mostly a compiled extension, whose import stands in a try: it is not built, or does not load "
+            "here; import it by itself to see why, then build it for this torch and CUDA, or choose the way without it"
+        )
+        return phrase(text, name=parts.names[0])
     if parts.matter == "none" and party(at) == "peft" and calls and _WRAPS_LAYER.search(calls[-1].frame):
         return phrase(
             "PEFT wraps a layer of the model here, and finds no plain weight in it: a quantized or fused layer that "
@@ -104,6 +111,10 @@ def _of_words(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> P
             "or a page of HTML"
         )
     above = frame_above(calls)
+    known = {party(frame) for one in calls if (frame := frame_of(one.frame)) is not None}
+    if len(calls) > 1 and calls[-1].code.lstrip().startswith("assert ") and len(known) == 1 and known <= ENGINES:
+        text = "an internal error of {package} at this release: both the assertion and what calls it are its own"
+        return phrase(text, package=party(at))
     if _OF_GPU.search(parts.found):
         return None  # An option of the command line may lead there.
     if is_of_getter(calls) and above is not None and party(at) and party(above) == party(at) != "verl":

@@ -72,6 +72,7 @@ _NAMES_OF: Mapping[str, str] = {
     "lmdeploy": "_turbomind",
     "unsloth-zoo": "grpo_accumulated_loss grpo_compute_loss",
     "llguidance": "LLMatcher",
+    "triton": "runtime_knobs compilation_knobs JITFunction",
 }
 _OWNERS = {name: package for package, names in _NAMES_OF.items() for name in names.split()}
 """Classes and functions that other packages call, and whose name is that of one package only: its distribution."""

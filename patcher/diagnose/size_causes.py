@@ -13,6 +13,7 @@ from patcher.diagnose.parties import ENGINES, party
 from patcher.diagnose.tensor_code import reshaped
 from patcher.diagnose.tensor_sizes import (
     has_other_length,
+    is_half_as_wide,
     is_packed,
     ranks_apart,
     times_gathered,
@@ -22,6 +23,8 @@ from patcher.diagnose.tensor_sizes import (
 from patcher.i18n import Phrase, phrase
 
 _OF_LENGTH = re.compile(r"(?:position_ids|attention_mask|input_ids|cache_position|mask|labels)$")
+_LOADS = re.compile(r", in _?(?:weight_loader|load_\w+|\w*_load_\w+)$")
+"""Functions of engines that copy a weight of the checkpoint into its parameter."""
 _ROTARY = re.compile(r", in apply_\w*rotary_pos_emb\w*$")
 
 
@@ -33,6 +36,13 @@ def of_sizes(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Ph
             "(FSDP, ZeRO) meets the whole parameter"
         )
         return phrase(text, ranks=ranks)
+    if party(at) in ENGINES and calls and _LOADS.search(calls[-1].frame) and is_half_as_wide(parts):
+        text = (
+            "one is half as wide as the other: weights with two values in each byte (4 bits) meet a parameter for "
+            "plain ones, or the other way round. {package} did not see that this layer is quantized: take the release "
+            "that the model's page names, and look at quantization_config in its config.json"
+        )
+        return phrase(text, package=party(at))
     if _is_forward_of_engine(at, calls) and (times := times_gathered(parts)):
         text = (
             "there are {times} times the elements that the shape holds: mostly the tokens of {times} ranks (data or "

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from patcher.diagnose.exception_message import MessageParts
 
-_SMALLEST = 1000
-"""Elements of a piece of a parameter. Set by hand: sizes of batches and lengths that differ by a factor are smaller."""
+_SMALLEST = 100_000
+"""Elements of a piece of a parameter. Set by hand: sizes of batches, lengths and widths of layers that differ by a
+factor are smaller."""
 _MOST_RANKS = 4096
 
 
@@ -84,6 +85,12 @@ def is_packed(parts: MessageParts) -> bool:
         return False
     rows, rest = divmod(2 * int(other[1]), max(int(one[1]), 1))
     return not rest and rows >= _ROWS
+
+
+def is_half_as_wide(parts: MessageParts) -> bool:
+    """Whether a matrix is half as wide as the room for it, as one with two values of 4 bits in each byte is."""
+    sizes = sorted(int(one) for one in (parts.found, parts.wanted) if one.isdigit())
+    return parts.matter == "shape" and len(sizes) == 2 and sizes[1] == 2 * sizes[0] and sizes[0] % _MULTIPLE == 0
 
 
 def _sizes(text: str) -> list[int]:

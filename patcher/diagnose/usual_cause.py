@@ -12,7 +12,7 @@ from patcher.diagnose.evidence import Call
 from patcher.diagnose.exception_message import MessageParts, is_plain_for_own
 from patcher.diagnose.failed_code import calculated
 from patcher.diagnose.frame import Frame
-from patcher.diagnose.internal_errors import missing_column, shadowing, unknown_command
+from patcher.diagnose.internal_errors import missing_column, rows_of, shadowing, unknown_command
 from patcher.diagnose.model_causes import of_model
 from patcher.diagnose.package_mistakes import of_mistakes
 from patcher.diagnose.parties import Given, party
@@ -111,6 +111,12 @@ def _of_request(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) ->
             "its help for those that it has"
         )
         return phrase(text, name=parts.names[0])
+    if rows := rows_of(parts, calls):
+        text = (
+            "the key is taken from each of {rows}, and not each has it: what makes them gives {name} for some alone, "
+            "so have it give the same keys for all"
+        )
+        return phrase(text, rows=rows, name=parts.names[0])
     if missing_column(parts, calls):
         text = (
             "the rows of the dataset have no column {name}, which this code, or the kind of training that was chosen, "

@@ -134,6 +134,8 @@ def strip_prefix(text: str) -> Stripped:
         text = text[found.end() :]
     speaker = whole[: len(whole) - len(text)].rstrip()
     text = time + text
+    if text[1:6] == "[rank":  # Pasting has put a blank or a tab before it.
+        text = text.lstrip()
     if "[repeated " in text:
         text = _REPEATED.sub("", text)
     if "**" in text or text.endswith("`"):

@@ -627,3 +627,59 @@ def test_pieces_that_are_cut_from_a_dimension_in_front() -> None:
     message = "RuntimeError: split_with_sizes expects split_sizes to sum exactly to {has} (input size), "
     assert "one dimension too many" in said(cuts, message.format(has=1) + "but got split_sizes=[300]\n")[1]
     assert "one dimension too many" not in said(cuts, message.format(has=299) + "but got split_sizes=[300]\n")[1]
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "none"),
+    [
+        ("options.update(self.args.options)", "'NoneType' object is not iterable", "self.args.options"),
+        ("return len(self.rows)", "object of type 'NoneType' has no len()", "self.rows"),
+    ],
+)
+def test_argument_that_is_nothing(code: str, message: str, none: str) -> None:
+    assert said(frame("/app/run.py", code), f"TypeError: {message}\n")[0].endswith(f": {none} is None")
+
+
+def test_key_that_only_some_rows_have() -> None:
+    _, often = said(frame("/app/loop.py", "x = np.array([info[key] for info in infos])"), "KeyError: 'kind'\n")
+    assert often.startswith("the key is taken from each of infos, and not each has it")
+
+
+def test_class_that_refuses_an_option_is_named_by_the_line_of_code() -> None:
+    sentence, _ = said(
+        frame(f"{SITE}/servo/generate.py", "params = SamplingParams(**options)"),
+        "TypeError: Unexpected keyword argument 'max_new_tokens'\n",
+    )
+    assert sentence.endswith("passes max_new_tokens to SamplingParams of vllm, which does not take it")
+
+
+def test_weights_that_are_half_as_wide_in_an_engine() -> None:
+    sizes = "The size of tensor a (6144) must match the size of tensor b (3072) at non-singleton dimension 1"
+    message = f"RuntimeError: {sizes}\n"
+    loads = frame(f"{SITE}/sglang/srt/layers/moe/layer.py", "data.copy_(loaded)", "_load_w13")
+    assert "did not see that this layer is quantized" in said(loads, message)[1]
+    assert "ranks" not in said(frame("/app/run.py", "weight.copy_(loaded)"), message)[1]
+
+
+def test_extension_whose_import_was_caught() -> None:
+    _, often = said(frame("/app/scan.py", "out = scan_cuda.fwd(x)"), "NameError: name 'scan_cuda' is not defined\n")
+    assert "compiled extension" in often
+
+
+def test_assertion_with_words_within_an_engine() -> None:
+    inner = [
+        frame(f"{SITE}/sglang/srt/{name}.py", code) for name, code in (("a", "b.run(x)"), ("b", "assert n > 0, ("))
+    ]
+    assert said(*inner, "AssertionError: length 805 is out of bounds\n")[1].startswith("an internal error of sglang")
+
+
+def test_warning_of_python_is_no_failure() -> None:
+    log = "/app/x/__init__.py:32: RuntimeWarning: no version: No module named 'x._version'\nUsing the version dev.\n"
+    assert diagnosed(log).root is None
+
+
+def test_rank_that_pasting_has_indented() -> None:
+    log = HEAD + frame("/app/run.py", "free(param)") + "AssertionError: the bed is in use\n"
+    root = diagnosed("".join(f"\t[rank1]: {line}\n" for line in log.splitlines())).root
+    assert root is not None
+    assert "the bed is in use" in root.place.text
