@@ -7,8 +7,6 @@ import platform
 import re
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
-from importlib import import_module
 
 from patcher.diagnose.evidence import Call
 from patcher.diagnose.exception_message import MessageParts, is_of_two_releases, is_plain_for_own
@@ -61,7 +59,7 @@ def of_releases(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) ->
     """Which two packages do not fit together, or that one does not fit itself."""
     if not is_of_two_releases(parts):
         return None
-    if parts.matter == "missing-name" and parts.package in sys.stdlib_module_names - _SPEAK_AT_IMPORT:
+    if parts.matter == "missing-name" and parts.package in sys.stdlib_module_names:
         return _of_python(*parts.symbol.rpartition(".")[::2])
     asker, asked = party(at), asked_party(parts, calls)
     if asker in _CHANGED_BY_UNSLOTH and any(party(frame_of(one.frame)) == "unsloth" for one in calls):
@@ -94,23 +92,19 @@ def of_releases(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) ->
     return phrase("the code that asks and what it asks are of releases that do not fit together")
 
 
-_SPEAK_AT_IMPORT = {"antigravity", "this"}
-
-
 def _of_python(module: str, name: str) -> Phrase:
-    """Why a module of Python itself lacks a name."""
-    with suppress(Exception):
-        if hasattr(import_module(module), name):
-            text = (
-                "{module} is a module of Python itself, and Python {version} has {name}: an older Python runs here, "
-                "or a file called {module}.py is imported in its place"
-            )
-            return phrase(text, module=module, name=name, version=platform.python_version())
+    """Why a module of Python itself lacks a name. Nothing is imported for it: a log may name any module."""
+    if hasattr(sys.modules.get(module), name):
+        text = (
+            "{module} is a module of Python itself, and Python {version} has {name}: an older Python runs here, "
+            "or a file called {module}.py is imported in its place"
+        )
+        return phrase(text, module=module, name=name, version=platform.python_version())
     text = (
-        "{module} is a module of Python itself, and Python {version} does not have {name}: the code is written for "
-        "another release of Python, or a file called {module}.py is imported in the module's place"
+        "{module} is a module of Python itself: the code is written for another release of Python, or a file called "
+        "{module}.py is imported in the module's place"
     )
-    return phrase(text, module=module, name=name, version=platform.python_version())
+    return phrase(text, module=module)
 
 
 def _of_one_package(parts: MessageParts, package: str, calls: Sequence[Call]) -> Phrase:

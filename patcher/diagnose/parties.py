@@ -244,8 +244,10 @@ def caller_of(at: Frame | None, calls: Sequence[Call]) -> tuple[Frame, str] | No
 
 
 def is_beside(at: Frame | None, parts: MessageParts) -> bool:
-    """Whether a package asks itself for a module: `/a/pyarrow/__init__.py` for `pyarrow.lib`."""
-    return at is not None and parts.matter == "missing-module" and f"/{parts.package}/" in at.path
+    """Whether a package asks itself for a module: `/a/pyarrow/__init__.py` for `pyarrow.lib`. Other files may be of a
+    project in a folder of the package's name."""
+    own = at is not None and f"/{parts.package}/" in at.path and at.path.endswith("/__init__.py")
+    return own and parts.matter == "missing-module"
 
 
 def is_in_tree_of(at: Frame | None, parts: MessageParts) -> bool:
