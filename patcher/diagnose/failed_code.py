@@ -202,22 +202,11 @@ _OPERATORS: Mapping[str, type[ast.operator]] = {
 
 _READS_ALL = frozenset(
     (
-        "update",
-        "extend",
-        "join",
-        "list",
-        "set",
-        "tuple",
-        "dict",
-        "sorted",
-        "sum",
-        "enumerate",
-        "zip",
-        "any",
-        "all",
-        "map",
+        *("update", "extend", "join", "list", "set", "tuple", "dict"),
+        *("sorted", "sum", "enumerate", "zip", "any", "all", "map"),
     )
 )
+"""Functions that go through each argument of theirs."""
 
 
 def none_argument(code: str, is_not: str) -> str:
