@@ -10,7 +10,10 @@ from patcher.diagnose.exception_message import DOTTED, NAME, UNREADABLE_CODE, Me
 from patcher.diagnose.frame import distribution
 from patcher.records.rules import DISTRIBUTIONS
 
-_CUT = re.compile(rf"(?:No module named|cannot import name) '(?P<cut>{NAME}(?:\.{NAME})*\.?)(?:\.\.\.|…|')?$")
+_CUT = re.compile(
+    rf"(?:No module named '(?P<module>{DOTTED}\.?)(?:\.\.\.|…)?"
+    rf"|cannot import name '(?P<name>{DOTTED}\.?)(?:\.\.\.|…|')?)$"
+)
 
 
 def parse_cut_import(line: str, code: str) -> MessageParts | None:
@@ -24,8 +27,8 @@ def parse_cut_import(line: str, code: str) -> MessageParts | None:
     imported = _imports(code) if found is not None else None
     if found is None or imported is None:
         return None
-    cut, (module, names) = found["cut"], imported
-    if "No module" in found[0]:
+    cut, (module, names) = found["module"] or found["name"], imported
+    if found["module"]:
         if not module.startswith(cut):
             return None
         # A package that is not there, or one whose release lacks the module, as far as the code names it.

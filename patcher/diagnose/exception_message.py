@@ -159,7 +159,7 @@ DOTTED = rf"{NAME}(?:\.{NAME})*"
 _CALL = rf"(?P<symbol>(?:{NAME}\.)*(?:<locals>\.)?(?:<lambda>|{NAME}))\(\)"
 _ITS_NAME = rf"'(?P<names>{NAME})'"
 _MODULE, _LAST = rf"'(?P<module>{DOTTED})'", rf"'(?P<last>{NAME})'"
-_WANTED = r"(?P<wanted>(?:[<>]=?|[=!~]=)\s*[\w.*+!-]+(?:\s*,\s*[<>=!~]=?\s*[\w.*+!-]+)*)"
+_WANTED = r"(?P<wanted>(?:[<>]=?|[=!~]=)\s*v?\d[\w.*+!-]*(?:\s*,\s*[<>=!~]=?\s*[\w.*+!-]+)*)"
 _FOUND = r"(?P<found>\d[\w.+!-]*\w|\d)"
 _PROJECT = r"(?P<names>[\w.-]+?)"
 _NO_PROJECT = r"(?!(?:at|capability|device|level|rank|port|release|size|stage|step|version)s? )"
@@ -183,7 +183,7 @@ _SHAPES: tuple[tuple[Matter, str], ...] = (
         r"'NoneType' object (?:has no attribute '(?P<names>\w+)'|is not (?P<found>\w+))"
         r"|cannot unpack non-iterable NoneType",
     ),
-    ("none", r"(?:object|argument) of type 'NoneType' (?:has no (?P<found>len)\(\)|is not iterable)"),
+    ("none", r"(?:object|argument) of type 'NoneType' (?:has no |is not )(?P<found>len|iterable)"),
     (
         "builds",
         r"(?P<symbol>[A-Za-z_]\w*::\w+)\(\) expected at most (?P<wanted>\d+) argument\(s\) "
@@ -353,6 +353,11 @@ def parse_message(lines: Sequence[str]) -> MessageParts | None:
         key = _KEY.search(line.rstrip())
         if key is not None and is_key(key["name"]):
             return MessageParts("key", names=(key["name"],))
+    if len(lines) > 1 and lines[1].strip() and not lines[0].rstrip().endswith((":", ".")):
+        whole = f"{lines[0].rstrip()} {lines[1].strip()}"  # A message that somebody has broken over two lines.
+        for matter, pattern in _PATTERNS:
+            if (found := pattern.search(whole)) is not None:
+                return _parts_of(matter, found.groupdict(), lines)
     # NCCL prints the event behind its own name for it: `ncclInternalError: Internal check failed.`, `Last error:`,
     # event.
     last = next((at for at, line in enumerate(lines) if line.strip() == "Last error:"), len(lines))

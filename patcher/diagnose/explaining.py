@@ -104,7 +104,7 @@ def explain(
         parts = replace(parts, names=(name,))
     elif parts is not None and parts.matter == "none" and frames and at == frames[-1]:
         parts = replace(parts, symbol=_asked_of(parts, code, calls))
-    again = parts is not None and parts.matter != "words" and passes_on(calls)
+    again = parts is not None and parts.matter != "words" and (passes_on(calls) or _OF_WORKER.search(first) is not None)
     sentence = often = None
     if parts is not None:
         # The words of an error that a logger prints are its own, and not those of a frame.
@@ -221,6 +221,8 @@ def _asking_frame(texts: Sequence[str], frames: Sequence[Frame]) -> Frame | None
     return _innermost(asking) or _innermost(frames) or frames[-1]
 
 
+_OF_WORKER = re.compile(r"\bWorker failed with error '")
+"""What an engine raises for an exception that one of its workers has told it."""
 _NOT_PICKLED = re.compile(r"\b(?:cannot|can't) (?:pickle|get local object)\b", re.IGNORECASE)
 _PICKLES = re.compile(r"(?:(?:python/)?ray|cloudpickle|dill|joblib|multiprocess|torch/multiprocessing)/")
 

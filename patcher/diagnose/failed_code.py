@@ -211,15 +211,19 @@ _READS_ALL = frozenset(
 
 def none_argument(code: str, is_not: str) -> str:
     """The argument that is None in a line of code that Python does not point into: `self.rows` of `len(self.rows)`,
-    where None has no `len`, and of `a.update(self.rows)`, where it is not `iterable`; "" where there are several
-    calls."""
+    where None has no `len`, and of `a.update(self.rows)` and `a in self.rows`, where it is not `iterable`; "" where
+    there are several."""
     names = {"len"} if is_not == "len" else _READS_ALL if is_not == "iterable" else frozenset()
     node = statement_of(code)
-    found = [
-        [ast.unparse(value) for value in one.args if isinstance(value, ast.Name | ast.Attribute | ast.Subscript)]
-        for one in (ast.walk(node) if node is not None else ())
-        if isinstance(one, ast.Call) and called_name(one).rpartition(".")[2] in names
-    ]
+    found = []
+    for one in ast.walk(node) if node is not None else ():
+        values: list[ast.expr] = []
+        if isinstance(one, ast.Call) and called_name(one).rpartition(".")[2] in names:
+            values = one.args
+        elif isinstance(one, ast.Compare) and is_not == "iterable" and isinstance(one.ops[0], ast.In | ast.NotIn):
+            values = one.comparators
+        known = [ast.unparse(value) for value in values if isinstance(value, ast.Name | ast.Attribute | ast.Subscript)]
+        found += [known] if values else []
     shown = " / ".join(found[0]) if len(found) == 1 else ""
     return shown if len(shown) <= LONGEST else ""
 
@@ -277,6 +281,10 @@ def mixed(code: str, marks: str) -> tuple[str, str]:
                 found.append((ast.unparse(left), ast.unparse(right)))
             case ast.Compare(left=left, ops=[ast.Lt() | ast.LtE() | ast.Gt() | ast.GtE()], comparators=[right]):
                 found.append((ast.unparse(left), ast.unparse(right)))
+            case ast.Call(
+                func=ast.Name(id="max" | "min"), args=[left, right]
+            ):  # It compares the second with the first.
+                found.append((ast.unparse(right), ast.unparse(left)))
     return found[0] if len(found) == 1 and max(map(len, found[0])) <= LONGEST else ("", "")
 
 

@@ -25,6 +25,8 @@ from patcher.i18n import Phrase, phrase
 _OF_LENGTH = re.compile(r"(?:position_ids|attention_mask|input_ids|cache_position|mask|labels)$")
 _LOADS = re.compile(r", in _?(?:weight_loader|load_\w+|\w*_load_\w+)$")
 """Functions of engines that copy a weight of the checkpoint into its parameter."""
+_REWARDS = re.compile(r"\brewards?_per_func\w*\[[^\]]*\] *= ")
+"""Where a trainer takes what a reward function gave: `rewards_per_func[:, i] = torch.tensor(output)`."""
 _ROTARY = re.compile(r", in apply_\w*rotary_pos_emb\w*$")
 
 
@@ -74,6 +76,17 @@ def of_sizes(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Ph
         return phrase(
             "the tensor has size 1 where the pieces are cut: mostly one dimension too many in front, as of a batch "
             "with a single sample that was wrapped once more"
+        )
+    if parts.matter == "shape" and calls and _REWARDS.search(calls[-1].code):
+        text = (
+            "a reward function has to give one value for each answer: there are {wanted} answers, and it gave {found} "
+            "values"
+        )
+        return phrase(text, found=parts.found, wanted=parts.wanted)
+    if parts.matter == "shape" and parts.wanted == f"[1, {parts.found.strip('[]')}]":
+        return phrase(
+            "the second has a dimension of 1 in front that the first has not: what makes the batch has wrapped it once "
+            "more, or this release of the processor and of the model's code do not fit"
         )
     if is_packed(parts):
         return phrase(

@@ -459,3 +459,15 @@ def test_log_that_ends_where_a_version_is_asked_for() -> None:
         == f"{WHO} needs trl >=0.8,<=0.9.6, and another release is installed, or none"
     )
     assert found.root.explanation.remedy == "pip install trl>=0.8,<=0.9.6"
+
+
+def test_a_module_that_the_message_names_whole_is_searched_for_as_it_stands() -> None:
+    log = (
+        "Traceback (most recent call last):\n"
+        '  File "/env/lib/python3.12/site-packages/gardening/beds.py", line 4, in run\n'
+        "    from soil.loam.base import Clod\nModuleNotFoundError: No module named 'soil.loam'\n"
+    )
+    found = diagnosed(log).root
+    assert found is not None
+    assert found.explanation is not None
+    assert found.explanation.search.endswith("%27soil.loam%27")

@@ -687,3 +687,41 @@ def test_rank_that_pasting_has_indented() -> None:
     root = diagnosed("".join(f"\t[rank1]: {line}\n" for line in log.splitlines())).root
     assert root is not None
     assert "the bed is in use" in root.place.text
+
+
+def test_rewards_of_another_number_than_the_answers() -> None:
+    sizes = "The expanded size of the tensor (10) must match the existing size (11) at non-singleton dimension 0."
+    takes = frame(f"{SITE}/trl/trainer/grpo_trainer.py", "rewards_per_func[:, i] = torch.tensor(output)")
+    assert "there are 10 answers, and it gave 11" in said(takes, f"RuntimeError: {sizes}\n")[1]
+
+
+def test_mask_without_the_dimension_of_the_batch_in_a_broken_message() -> None:
+    message = (
+        "IndexError: The shape of the mask [378] at index 0 does not match the shape of\n",
+        "the indexed tensor [1, 378] at index 0\n",
+    )
+    assert "a dimension of 1 in front" in said(frame("/app/run.py", "kinds = kinds[mask.bool()]"), *message)[1]
+
+
+def test_choice_among_nothing() -> None:
+    sentence, _ = said(
+        frame("/app/run.py", "if NAME not in action.choices:"),
+        "TypeError: argument of type 'NoneType' is not iterable\n",
+    )
+    assert sentence.endswith("action.choices is None")
+
+
+def test_sides_that_a_function_compares() -> None:
+    sentence, _ = said(
+        frame("/app/run.py", "self.steps = max(2, steps)"),
+        "TypeError: '>' not supported between instances of 'str' and 'int'\n",
+    )
+    assert "steps is of type str, 2 of type int" in sentence
+
+
+def test_words_of_a_worker_are_not_asked_by_who_hands_them_on() -> None:
+    sentence, _ = said(
+        frame(f"{SITE}/vllm/v1/executor/multiproc_executor.py", "raise RuntimeError(", "get_response"),
+        "RuntimeError: Worker failed with error 'Plan.run() got an unexpected keyword argument 'n''\n",
+    )
+    assert "or what it calls" in sentence
