@@ -51,8 +51,8 @@ from patcher.secrets.redacting import here
 _SEARCH = "https://github.com/search?type=issues&q="
 
 _NO_FILE = re.compile(r"<(?!ipython-input)|.*/bin/[\w-]+$|python/ray/_raylet\.pyx$")
-"""`<string>`, `<frozen importlib._bootstrap>` and the command `/env/bin/lmdeploy` that pip has made are not the user's
-own code; the cell of a notebook is."""
+"""`<string>`, `<frozen importlib._bootstrap>` the command `/env/bin/lmdeploy` that pip has made and Ray's compiled part
+are not the user's own code; the cell of a notebook is."""
 
 
 def explain(

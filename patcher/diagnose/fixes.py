@@ -58,6 +58,8 @@ def fixes_for(symptom: Symptom, context: FixContext, line: str = "", around: Seq
 def _shown_first(fixes: Sequence[Fix], around: Sequence[str]) -> Sequence[Fix]:
     """First the fixes whose case the lines show, then those for any case, and last those of other cases; all in the
     record's order where the lines show no case."""
+    if not around:
+        return fixes
     text = "\n".join(around)
     shown = [fix for fix in fixes if fix.where and re.search(fix.where, text, re.IGNORECASE | re.MULTILINE)]
     if not shown:

@@ -14,7 +14,8 @@ from patcher.diagnose.parties import ENGINES, frame_above, party
 from patcher.diagnose.wrong_class import refused_class
 from patcher.i18n import Phrase, phrase
 
-_EXTENSION = re.compile(r"_(?:cuda|cpp|ext|hip|C)(?:_\w+)?$")
+_EXTENSION = re.compile(r"^(?!(?:use|is|has|no|to|on|with|enable)_)\w+_(?:(?:cuda|cpp|hip)(?:_\w+)?|C)$")
+"""Names of compiled extensions, `selective_scan_cuda_core`, and not of settings: `use_cuda`."""
 _CLASS = re.compile(r"(?:[A-Z][a-z0-9]\w*|[A-Z]{2,}[a-z]\w*)$")
 _WRAPS_LAYER = re.compile(r"/tuners/.*, in (?:_replace_module|_create_\w+|update_layer|_move_adapter_to\w*)$")
 

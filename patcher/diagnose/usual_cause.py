@@ -160,7 +160,7 @@ def _of_request(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) ->
 
 
 _REWARDS = re.compile(
-    r"\b(?P<name>(?:self\.)?\w*(?:reward|rm)_?(?:fn|func\w*|model\w*)?)\(.*\*\*(?:\w*kwargs|\w*inputs)\b"
+    r"\b(?P<name>(?:self\.)?(?:\w*_)?(?:rewards?|rm)(?:_(?:fn|func\w*|model\w*))?)\(.*\*\*(?:\w*kwargs|\w*inputs)\b"
 )
 """A trainer's call of a reward function: `reward_func(completions, **reward_kwargs)`."""
 

@@ -26,8 +26,8 @@ _ROUNDS = 4
 _UNQUOTED = re.compile(r"\w(\\{0,15}[\"'])[ \t]{0,4}:[ \t]{0,4}\Z")
 _CONTEXT = 12
 """Lines before a piece of a stream that are looked at with it: a name and its value may stand in lines that follow."""
-_PIECE, _OVERLAP = 1 << 16, 1 << 12
-"""Characters of a report that are searched for signs at once, and those that two pieces share."""
+_PIECE = 1 << 16
+"""Characters of a long report that are searched for signs first."""
 _LONGEST = 1 << 16
 """Characters of a line that a stream waits for before it gives out what is there."""
 _USUAL = '"send": [{"path": "verl/key", "token": "x"}, "wandb": ["the api key: a token (b) and password=c"]'
@@ -116,9 +116,9 @@ class Redactor:
         return json.dumps(found, ensure_ascii=escaped, indent=indent) + text[len(text.rstrip()) :]
 
     def _has_signs(self, text: str) -> bool:
-        """Whether there is anything to look at. A long report mostly shows it in its first piece, in a hundredth of the time."""
-        pieces = (text[begin : begin + _PIECE + _OVERLAP] for begin in range(0, len(text), _PIECE))
-        return any(next(self._stretches(piece), None) is not None for piece in pieces)
+        """Whether there is anything to look at, which a long report mostly shows at its beginning already."""
+        texts = (text[:_PIECE], text) if len(text) > _PIECE else (text,)
+        return any(next(self._stretches(one), None) is not None for one in texts)
 
     def content(self, content: bytes) -> bytes:
         """The same for bytes of whatever kind."""

@@ -102,3 +102,12 @@ def test_times_in_any_form_are_in_order() -> None:
     assert None not in times
     assert times == sorted(times)  # type: ignore[type-var]
     assert [time_of("no time", 2026), time_of("11-40 20:52:52", 2026), time_of("v1.2026-11", 2026)] == [None] * 3
+
+
+def test_a_container_before_a_process_is_no_part_of_the_line() -> None:
+    found = strip_prefix("engine-1  | (APIServer pid=7)   File x")
+    assert (found.text, found.actors) == ("  File x", ("APIServer",))
+
+
+def test_a_rank_that_pasting_has_moved_begins_its_line() -> None:
+    assert strip_prefix("\t[rank1]: ValueError: odd").text == "[rank1]: ValueError: odd"

@@ -1,9 +1,14 @@
 """What the frames show of a failure: a package alone, a file of a module's name, a row of data, a cut message."""
 
+import io
 import sys
 
 import pytest
 
+from patcher.diagnose.fixes import FixContext
+from patcher.diagnose.scanner import Scanner
+from patcher.diagnose.verdict import diagnosis_of
+from patcher.records.symptom_parse import load_symptoms
 from tests.diagnose.diagnosed import diagnosed
 
 SITE = "/opt/env/lib/python3.11/site-packages"
@@ -725,3 +730,40 @@ def test_words_of_a_worker_are_not_asked_by_who_hands_them_on() -> None:
         "RuntimeError: Worker failed with error 'Plan.run() got an unexpected keyword argument 'n''\n",
     )
     assert "or what it calls" in sentence
+
+
+@pytest.mark.parametrize("code", ["y = self.layer_norm(x, **kwargs)", "z = self.transform(row, **kwargs)"])
+def test_function_whose_name_ends_alike_is_no_reward(code: str) -> None:
+    line = "TypeError: Layer.forward() missing 1 required positional argument: 'residual'\n"
+    assert "reward" not in said(frame(f"{SITE}/servo/layer.py", code), line)[1]
+
+
+@pytest.mark.parametrize("name", ["use_cuda", "num_ext_rows"])
+def test_setting_that_is_called_after_cuda_is_no_extension(name: str) -> None:
+    assert "extension" not in said(frame("/app/run.py", f"x = {name}"), f"NameError: name '{name}' is not defined\n")[1]
+
+
+def test_ray_that_fails_by_itself_is_named() -> None:
+    sentence, _ = said(
+        frame("/app/run.py", "ray.get(refs)"),
+        frame(f"{SITE}/ray/_private/worker.py", "return self.core_worker.captures()", "should_capture"),
+        "AttributeError: 'Worker' object has no attribute 'core_worker'\n",
+    )
+    assert sentence.startswith("ray (ray/_private/worker.py:12) asks an object of Worker for core_worker")
+
+
+def test_code_that_unsloth_has_written_is_not_the_users_own() -> None:
+    written = frame("/app/unsloth_compiled_cache/unsloth_compiled_module_x.py", "a.go()")
+    root = diagnosed(f"{HEAD}{written}ValueError: the odd bed is here\n").root
+    assert root is not None
+    assert root.explanation is not None
+    assert root.explanation.own == ""
+
+
+def test_download_in_its_first_minute_does_not_stand_still() -> None:
+    files = "Fetching 9 files:  33%|███▎      | 3/9 [00:06<00:13,  2.33s/it]\n"
+    bars = files + "Downloading:   4%|▍         | 34.7M/892M [{at}<01:57, 7.29MB/s]\n"
+    with_all = Scanner(load_symptoms())
+    for at, verdict in (("00:04", "running"), ("09:40", "stalled")):
+        evidence = with_all.scan([("a.log", io.BytesIO(bars.format(at=at).encode()))])
+        assert diagnosis_of(evidence, FixContext()).verdict == verdict

@@ -116,3 +116,13 @@ def test_what_a_shell_says_of_a_command_is_without_its_secret() -> None:
     done = subprocess.run(["bash", "-xc", "HF_TOKEN='my own secret' true"], capture_output=True, text=True, check=True)
     assert "own" in done.stderr
     assert "own" not in Redactor().text(done.stderr)
+
+
+def test_a_long_report_in_json_is_searched_to_its_end_and_what_is_hidden_is_counted() -> None:
+    redactor = Redactor()
+    report = json.dumps({"lines": ["nothing of note"] * 9000, "last": {"password": "hunter2-and-more"}})
+    shown = redactor.document(report)
+    assert "hunter2" not in shown
+    assert json.loads(shown)["last"] == {"password": "***"}
+    assert redactor.count == 1
+    assert "hunter2-and-more" in redactor.recognised
