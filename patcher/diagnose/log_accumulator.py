@@ -7,7 +7,7 @@ lines of a log are kept as well. If the log just stops, they show what it waits 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 from patcher.diagnose.code_message import is_raised_again
@@ -29,7 +29,6 @@ from patcher.diagnose.line_meaning import (
     TaskFailure,
     begins_anew,
     begins_inner_errors,
-    is_noise,
     is_of_another_rank,
     is_warning,
     nature,
@@ -43,14 +42,13 @@ from patcher.diagnose.metrics import MetricTrends
 from patcher.diagnose.progress import RunProgress
 from patcher.diagnose.python_form import before_pytest, is_listed, pytest_frames
 from patcher.diagnose.said_before import first_of, said_before
-from patcher.diagnose.timed_pattern import TimedPattern
 from patcher.diagnose.told_errors import told_error
 from patcher.diagnose.tracebacks import FRAME, HEADER_PATTERN, Chain, follow_traceback, later_phase, lines_of
 from patcher.diagnose.version_lines import SERVER_STARTS, version_of_egg, versions_in
+from patcher.diagnose.wait_patterns import WaitPatterns
 from patcher.logs.labels import strip_labels
 from patcher.logs.lines import strip_prefix
 from patcher.logs.milestones import Phase
-from patcher.records.symptoms import Symptom
 
 # verl prints samples as `[prompt] …`, `[response] …`, `[score] 0.5`. What a model writes there about errors is no
 # error.
@@ -71,9 +69,11 @@ def _is_quoted(block: Block, begin: int, end: int, speaker: str) -> bool:
     if block.content.startswith(_ANSWERS, begin):
         return True
     low = max(0, begin - _SAMPLE_BYTES)
-    opened = max(block.content.rfind(mark, low, end) for mark in _SAMPLE_BEGINS)
-    closed = max(block.content.rfind(mark, low, begin) for mark in _SAMPLE_ENDS)
-    if opened < max(closed, block.content.rfind(_FATAL, low, end), 0):
+    opened = max([block.content.rfind(mark, low, end) for mark in _SAMPLE_BEGINS])
+    if opened < 0:
+        return False
+    closed = max([block.content.rfind(mark, low, begin) for mark in _SAMPLE_ENDS])
+    if opened < max(closed, block.content.rfind(_FATAL, low, end)):
         return False
     at, until = block.bounds(opened)
     first = line_at(block, at, until)
@@ -82,37 +82,6 @@ def _is_quoted(block: Block, begin: int, end: int, speaker: str) -> bool:
 
 LAST_LINES = 40
 """How many of the last lines are kept. Set by hand: eight ranks that end together print a few lines each."""
-
-
-_NAMED_BAR = re.compile(r"(?P<name>[^:|%]{1,60}): +(?P<percent>\d{1,3})%\|")
-
-
-class WaitPatterns:
-    """The patterns of lines after which logs stop growing (`[[wait]]` of the symptom records)."""
-
-    def __init__(self, symptoms: Sequence[Symptom]) -> None:
-        self._waits = [(symptom, TimedPattern(wait.line)) for symptom in symptoms for wait in symptom.waits]
-
-    @property
-    def too_slow(self) -> list[tuple[Symptom, str]]:
-        """The patterns that took too long."""
-        return [(symptom, search.pattern) for symptom, search in self._waits if search.is_too_slow]
-
-    def found(self, last: Sequence[LogLine]) -> Hit | None:
-        """The symptom that the last meaningful line matches; progress bars and warnings after that line are skipped."""
-        moved: set[str] = set()
-        for place in reversed(last):
-            bare = strip_labels(place.text).text
-            for symptom, search in self._waits:
-                if search.finds(place.text) or search.finds(bare):
-                    if (bar := _NAMED_BAR.match(bare)) is not None and bar["name"] in moved:
-                        return None  # `Generating: 0%|`, and behind other lines `Generating: 40%|`.
-                    return Hit(symptom, place, place, since=place, around=(place,))
-            if not is_noise(place.text):
-                return None
-            if (bar := _NAMED_BAR.match(bare)) is not None and int(bar["percent"]):
-                moved.add(bar["name"])
-        return None
 
 
 def _last_lines(block: Block, name: str) -> tuple[LogLine, ...]:
@@ -216,36 +185,36 @@ class LogAccumulator:
 
     def take(self, line: MatchedLine) -> None:
         """Take one line, with the words that it holds."""
-        if self.run.looping and line.is_brief:
+        held = line.held
+        if self.run.looping and held.is_brief:
             self.run.take_step(line)
             return
-        roles = [role for _, role in line.words]
-        self._origins.update(role.origin for role in roles if role.origin)
-        self._engines.update(role.engine for role in roles if role.engine)
-        self._found.of_run = self._found.of_run or any(role.of_run for role in roles)
+        self._origins |= held.origins
+        self._engines |= held.engines
+        self._found.of_run = self._found.of_run or held.of_run
         if not line.stripped.text:
             return
-        if any(role.inner for role in roles) and begins_inner_errors(line.stripped.text):
+        if held.inner and begins_inner_errors(line.stripped.text):
             self._found.inner = (*self._found.inner, line.place)[-_MOST_INNER:]
-        if any(role.milestone or role.progress or role.config for role in roles):
+        if held.milestone or held.progress:
             self.run.take(line)
-        if any(role.matters for role in roles) and _is_quoted(line.block, line.begin, line.end, line.stripped.speaker):
+        if held.matters and _is_quoted(line.block, line.begin, line.end, line.stripped.speaker):
             return
-        if any(role.header for role in roles) and line.offset not in self._headers:
+        if held.header and line.offset not in self._headers:
             self._add_traceback(line)
-        for sign in line.signs():
+        for sign in held.signs:
             if sign.found(line, self.run.step or 0) and not (_is_tried(line) or _is_listing(line)):
                 self._add_hit(sign, line)
-        for word, role in line.words:
+        for word, role in held.ends_or_versions:
             if role.ending:
                 self._add_ending(word, line)
             if role.version:
                 self._add_versions(word, line)
                 if word == SERVER_STARTS and not line.stripped.speaker:
                     self._found.started = line.place
-        if line.offset not in self._endings and any(role.raised for role in roles):
+        if line.offset not in self._endings and held.raised:
             self._add_exception_line(line)
-        if any(role.told for role in roles) and (words := told_error(line.place.text)):
+        if held.told and (words := told_error(line.place.text)):
             raised = self._add_failure("", "told", line)
             if raised is not None:
                 raised.message = (words,)

@@ -3,8 +3,6 @@ match."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property, lru_cache
@@ -22,9 +20,6 @@ YEAR = datetime.now().year
 _UNTIMED = 40
 """Lines before a line without a time in which a time is searched: most tracebacks are no deeper, and their header has
 one."""
-
-
-_BEGINNING = re.compile(r"(?<![\[\\])\^")
 
 
 class Sign:
@@ -66,7 +61,7 @@ class Sign:
     def _near_words(self) -> tuple[frozenset[str], ...]:
         """For each pattern near the line: words of which each match holds one. A pattern without any has the empty
         word."""
-        return tuple(map(_words_of, self.match.near))
+        return tuple(map(words_of, self.match.near))
 
     @property
     def too_slow(self) -> list[str]:
@@ -78,7 +73,9 @@ _stripped = lru_cache(maxsize=128)(strip_prefix)
 """Of lines near others: where failure follows failure, the same forty are looked at again for each."""
 
 
-def _words_of(pattern: str) -> frozenset[str]:
+def words_of(pattern: str) -> frozenset[str]:
+    """Words in lower case, of which each text that the pattern matches holds at least one; the empty word where
+    it needs none."""
     try:
         return required_words(pattern)
     except ValueError:
@@ -88,7 +85,7 @@ def _words_of(pattern: str) -> frozenset[str]:
 def _matches_line(search: TimedPattern, text: str) -> bool:
     """Whether a pattern matches a line. One that is anchored at the beginning (`^`) is also tried behind a logger's
     labels."""
-    if _BEGINNING.search(search.pattern) is None:
+    if not search.is_anchored:
         return search.finds(text)
     if search.finds(strip_labels(text).text):
         return True
@@ -135,6 +132,32 @@ class WordRole:
         return self.progress and not self.signs
 
 
+class WordSet:
+    """Words that one line holds, and what they are looked for together. Many lines hold the same, so it is made once
+    for all of them."""
+
+    def __init__(self, words: tuple[tuple[str, WordRole], ...]) -> None:
+        roles = [role for _, role in words]
+        self.words = words
+        self.signs = tuple({id(sign): sign for role in roles for sign in role.signs}.values())
+        """The symptoms' matches that the line may be, each once."""
+        self.is_brief = all(role.brief for role in roles)
+        self.matters = any(role.matters for role in roles)
+        self.milestone = any(role.milestone or role.config for role in roles)
+        self.begins = any(role.begins for role in roles)
+        self.config = any(role.config for role in roles)
+        self.progress = any(role.progress for role in roles)
+        self.bar = any(role.bar for role in roles)
+        self.header = any(role.header for role in roles)
+        self.raised = any(role.raised for role in roles)
+        self.told = any(role.told for role in roles)
+        self.inner = any(role.inner for role in roles)
+        self.of_run = any(role.of_run for role in roles)
+        self.origins = frozenset(role.origin for role in roles if role.origin)
+        self.engines = frozenset(role.engine for role in roles if role.engine)
+        self.ends_or_versions = tuple((word, role) for word, role in words if role.ending or role.version)
+
+
 @dataclass
 class MatchedLine:
     """A line with the words that it holds, and what they are looked for. `begin` and `end` are its bounds in the
@@ -145,7 +168,7 @@ class MatchedLine:
     begin: int
     end: int
     number: int
-    words: tuple[tuple[str, WordRole], ...]
+    held: WordSet
     timed: bool = False
     """Whether lines need times, to be put in order with those of other logs."""
 
@@ -156,14 +179,6 @@ class MatchedLine:
     @property
     def raw(self) -> bytes:
         return self.block.content[self.begin : self.end]
-
-    @property
-    def is_brief(self) -> bool:
-        """Whether it holds only words of steps and progress bars."""
-        for _, role in self.words:  # noqa: SIM110 - a generator takes twice the time, and most lines are such
-            if not role.brief:
-                return False
-        return True
 
     @cached_property
     def stripped(self) -> Stripped:
@@ -217,12 +232,3 @@ class MatchedLine:
             lines = [*self.block.before(self.begin, within), *self.block.behind(self.begin, within)]
             self._surroundings[within] = lines, "\n".join(lines).lower()
         return self._surroundings[within]
-
-    def signs(self) -> Iterator[Sign]:
-        """The symptoms' matches that the line may be, each once."""
-        seen: set[int] = set()
-        for _, role in self.words:
-            for sign in role.signs:
-                if id(sign) not in seen:
-                    seen.add(id(sign))
-                    yield sign

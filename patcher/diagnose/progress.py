@@ -284,12 +284,12 @@ class RunProgress:
 
     def take(self, line: MatchedLine) -> None:
         """Take a line that may show a phase, a step or a progress bar."""
-        roles = [role for _, role in line.words]
-        self._known = self._known or any(role.config for role in roles)
+        held = line.held
+        self._known = self._known or held.config
         milestones, text = self._milestones, line.label.text
         before = milestones.step
-        if any(role.milestone or role.config for role in roles):
-            now = self._now(line.stripped.text) if any(role.begins for role in roles) else milestones.at
+        if held.milestone:
+            now = self._now(line.stripped.text) if held.begins else milestones.at
             shown = Line(_with_prefix(line.stripped.speaker, text[:_HEAD]), line.number, 0)
             for milestone in milestones.feed(shown, now):
                 self._begun.setdefault(milestone.phase, line.place)
@@ -301,7 +301,7 @@ class RunProgress:
         if milestones.step != before:
             self._moved(line)
             self.complete = line.place if milestones.step == milestones.steps else None
-        elif any(role.progress for role in roles) and self._bars.moved(text, milestones):
+        elif held.progress and self._bars.moved(text, milestones):
             self._moved(line)
             if "loop" not in milestones.begun and _IN_LOOP.search(text[:_HEAD]):
                 milestones.begin_loop()
@@ -326,7 +326,7 @@ class RunProgress:
         raw, milestones = line.raw, self._milestones
         metrics, bar = _metrics(raw), _bar(raw)
         if metrics is None and bar is None:
-            if any(role.bar for _, role in line.words):
+            if line.held.bar:
                 text = line.label.text
                 if self._bars.moved(text, milestones):
                     self._moved(line)

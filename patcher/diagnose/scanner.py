@@ -8,20 +8,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from operator import itemgetter
 from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 
 from patcher.diagnose.endings import ENDING_WORDS
 from patcher.diagnose.evidence import Evidence
 from patcher.diagnose.line_meaning import EXCEPTION_WORDS, INNER_WORDS
-from patcher.diagnose.log_accumulator import LogAccumulator, WaitPatterns
+from patcher.diagnose.log_accumulator import LogAccumulator
 from patcher.diagnose.log_stream import BLOCK_SIZE, Block, LogStream, Utf8Stream, blocks
-from patcher.diagnose.matched_line import MatchedLine, Sign, WordRole
+from patcher.diagnose.matched_line import MatchedLine, Sign, WordRole, WordSet
 from patcher.diagnose.metrics import MetricTrends
 from patcher.diagnose.progress import ACTOR, CONFIG, COUNTED, ENGINES, OF_RUN, ORIGINS, PROGRESS_WORDS, STEPS
+from patcher.diagnose.timed_pattern import timers
 from patcher.diagnose.told_errors import TOLD_WORDS
 from patcher.diagnose.tracebacks import HEADER
 from patcher.diagnose.version_lines import VERSION_WORDS
+from patcher.diagnose.wait_patterns import WaitPatterns
 from patcher.i18n import Phrase, phrase
 from patcher.logs.milestones import FIRST_SEEN, LOOPS
 from patcher.records.symptoms import Symptom
@@ -37,6 +40,9 @@ _ENDS = (b"", b"\n", b"\r")
 _OVERLAP = 256
 """Bytes before a block that begins within a line, in which a word may begin. No word is longer."""
 
+
+_WORD_SETS = 2048
+"""Sets of words that lines held, the last ones; a log of a run has some hundred."""
 
 Found: TypeAlias = tuple[int, int, int]
 """An occurrence of a word: the index of the word, and where it begins and ends."""
@@ -203,7 +209,8 @@ class Scanner:
             one.brief = not one.signs and (one.step or one.progress)
         self.words = tuple(roles)
         self.roles = tuple(roles.values())
-        self._named = tuple(roles.items())
+        named = tuple(roles.items())
+        self._together = lru_cache(_WORD_SETS)(lambda held: WordSet(tuple([named[word] for word in held])))
         self.waits = WaitPatterns(self.symptoms)
         self._signs = {id(sign): sign for one in roles.values() for sign in one.signs}.values()
         self._automata: Automata = {}
@@ -227,8 +234,9 @@ class Scanner:
             source = Utf8Stream(stream)
             last: Block | None = None
             for block in blocks(source, offset, size):
-                for line in self._lines(name, block, words, timed=timed):
-                    accumulator.take(line)
+                with timers():
+                    for line in self._lines(name, block, words, timed=timed):
+                        accumulator.take(line)
                 if accumulator.run.step is not None:
                     for word in self._idle:
                         words.drop(word)
@@ -265,7 +273,7 @@ class Scanner:
         begin = end = -1
 
         def matched() -> MatchedLine:
-            return MatchedLine(name, block, begin, end, number, tuple([self._named[word] for word in held]), timed)
+            return MatchedLine(name, block, begin, end, number, self._together(tuple(held)), timed)
 
         back = block.begin - (0 if content[block.begin - 1 : block.begin] in _ENDS else min(block.begin, _OVERLAP))
         for word, start, stop in words.find(content[back : block.end].lower()):

@@ -22,6 +22,7 @@ MOST_SECONDS = 1.0
 shipped ones take some milliseconds on 1 GB."""
 _LONG = 200
 """Characters above which a search gets a timer. Set by hand: setting a timer takes longer than a short search."""
+_BEGINNING = re.compile(r"(?<![\[\\])\^")
 _PIECE = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\?P=|\{\d*,?\d*\}|.", re.DOTALL)
 
 
@@ -47,10 +48,24 @@ class TimedPattern:
             return False
         if len(text) < _LONG and self.seconds < MOST_SECONDS / 2 and not self._has_nested_repeats:
             return self._found(text)
+        if _SET_UP.timed:
+            return self._found_in_time(text)
+        with timers():
+            return self._found_in_time(text)
+
+    def _found_in_time(self, text: str) -> bool:
+        """Whether it matches; False after so many seconds of the processor. A machine that is busy, or was asleep,
+        does not count."""
+        timed = _SET_UP.timed
         began = time.process_time()
         try:
-            with _timer(MOST_SECONDS * 1.1 - self.seconds):
+            if timed:
+                signal.setitimer(signal.ITIMER_VIRTUAL, max(MOST_SECONDS * 1.1 - self.seconds, 0.001))
+            try:
                 return self._found(text)
+            finally:
+                if timed:
+                    signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         except _OutOfTime:
             self.seconds = 2 * MOST_SECONDS
             return False
@@ -58,7 +73,22 @@ class TimedPattern:
             self.seconds += time.process_time() - began
 
     def _found(self, text: str) -> bool:
-        return any(_found_in_order(parts, text) for parts in self._alternatives)
+        # Without a generator, as this runs several times for each line that may show a failure.
+        for parts in self._alternatives:
+            at = 0
+            for part in parts:
+                found = part.search(text, at)
+                if found is None:
+                    break
+                at = found.end()
+            else:
+                return True
+        return False
+
+    @cached_property
+    def is_anchored(self) -> bool:
+        """Whether a part of it must stand at the beginning of a line."""
+        return _BEGINNING.search(self.pattern) is not None
 
     @cached_property
     def _alternatives(self) -> tuple[tuple[re.Pattern[str], ...], ...]:
@@ -114,32 +144,32 @@ def _lazy(part: str) -> str:
     return found
 
 
-def _found_in_order(parts: tuple[re.Pattern[str], ...], text: str) -> bool:
-    at = 0
-    for part in parts:
-        found = part.search(text, at)
-        if found is None:
-            return False
-        at = found.end()
-    return True
+class _SetUp(threading.local):
+    timed = False
+    """Whether this thread receives the signal of a timer, within `timers`."""
+
+
+_SET_UP = _SetUp()
 
 
 @contextmanager
-def _timer(seconds: float) -> Iterator[None]:
-    """Raise `_OutOfTime` after so many seconds of the processor: a machine that is busy, or was asleep, does not count.
+def timers() -> Iterator[None]:
+    """Have searches inside interrupted by timers, where this thread receives signals. To be set up once for many
+    searches: it takes longer than one.
 
-    `re` checks for signals while it searches. Only the main thread receives them; in other threads the search runs to
-    its end, and its time is counted afterwards.
+    `re` checks for signals while it searches. Only the main thread receives them; in other threads a search runs to its
+    end, and its time is counted afterwards.
     """
-    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
+    main = threading.current_thread() is threading.main_thread() and hasattr(signal, "setitimer")
+    if not main or _SET_UP.timed:
         yield
         return
     before = signal.signal(signal.SIGVTALRM, _on_alarm)
-    signal.setitimer(signal.ITIMER_VIRTUAL, max(seconds, 0.001))
+    _SET_UP.timed = True
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        _SET_UP.timed = False
         signal.signal(signal.SIGVTALRM, before)
 
 
