@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T", bound=Hashable)
-_EXTRA = 8
-"""Looks into releases that were left out, for findings that every release so far shows. A guess."""
 
 
 @dataclass
@@ -45,6 +43,9 @@ class Bisection(Generic[T]):
     target: str
     most: int = 40
     """How many looks are taken. A guess, to bound the time of one check."""
+    extra: int = 8
+    """How many of these look into releases that were left out, for findings that every release so far shows. A guess.
+    """
     also: AbstractSet[T] = frozenset()
     """Findings of less interest: they are looked for where a release is looked at anyway."""
     _shown: dict[T, dict[int, bool]] = field(default_factory=dict)
@@ -63,7 +64,7 @@ class Bisection(Generic[T]):
             self._try(index, self.found)
         self._while_never_good(self._backwards(), self.most)
         self._halve()
-        self._while_never_good(self._gaps(max(likely, default=len(self.releases))), self._looks + _EXTRA)
+        self._while_never_good(self._gaps(max(likely, default=len(self.releases))), self._looks + self.extra)
         self._halve()
         return {one: self._since(one) for one in self._shown}
 

@@ -79,6 +79,9 @@ def of_releases(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) ->
     if asked:
         return phrase("the code that asks and the installed {package} are of releases that do not fit", package=asked)
     if parts.package and (asker == distribution(parts.package) or is_in_tree_of(at, parts)):
+        if parts.matter != "missing-name":
+            text = "both sides are of {package}: this release has a mistake, or files of two releases are mixed"
+            return phrase(text, package=asker or parts.package)
         text = (
             "both sides are of {package}: it defines the name only where an optional package can be imported, or files "
             "of two releases are mixed"

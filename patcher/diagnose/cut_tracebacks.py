@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from patcher.diagnose.evidence import Call, LogLine, Raised
 from patcher.diagnose.exception_message import raised_as
@@ -102,7 +103,10 @@ def frames_below(lines: Sequence[LogLine], speaker: str) -> tuple[Call, ...]:
     """
     read: list[str] = []
     headed = False
+    label = strip_labels(lines[0].text).label if lines else ""
     for place in lines[1:]:
+        if is_of_another_rank(place.text, label):
+            break
         text = strip_labels(place.text).text
         if place.speaker == speaker and not read and (not text.strip(" ^~") or HEADER_PATTERN.match(text)):
             headed = headed or bool(text.strip(" ^~"))
@@ -134,6 +138,8 @@ def exception_set_in(text: str, before: Sequence[LogLine]) -> re.Match[str] | No
     found = ALONE.match(bare) if bare != text else None
     if found is None:
         return None
+    if len(text) - len(bare) == 1 and not any(one.text.strip() for one in before[-1:]):
+        return found  # A quotation that begins with a blank.
     frames = [line for one in before if FRAME.match(line := strip_labels(one.text).text)]
     deep = len(frames[-1]) - len(frames[-1].lstrip()) if frames else 0
     return found if frames and len(text) - len(bare) <= deep else None
@@ -246,9 +252,11 @@ def told_failure(last: Sequence[LogLine]) -> Raised | None:
 
     Only for a log that tells nothing else: a run may well survive what it tells in that way.
     """
+    # A warning's message may have a second line.
+    warned = {below for above, below in pairwise(last) if is_warning(above.text) and above.speaker == below.speaker}
     for place in reversed(last):
         label = strip_labels(place.text)
-        if label.level in ("DEBUG", "INFO") or _DOES_WITHOUT.search(label.text) or is_warning(place.text):
+        if place in warned or label.level in ("DEBUG", "INFO") or _DOES_WITHOUT.search(label.text) or is_warning(place.text):
             continue
         parts = label.text.strip().split(": ")
         for said in (": ".join(parts[at:]) for at in range(min(len(parts), _SENTENCES))):

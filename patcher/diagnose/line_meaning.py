@@ -70,7 +70,7 @@ def begins_anew(text: str) -> bool:
     return _BEGINS.match(text.lstrip()) is not None or is_bar(text)
 
 
-_WARNED = re.compile(r"\S{1,300}\.py:\d+: \w*Warning: ")
+_WARNED = re.compile(r"\S{1,800}\.py:\d+\)?: \w*Warning: ")
 
 
 def is_warning(text: str) -> bool:

@@ -331,7 +331,9 @@ class LogAccumulator:
             name = "AssertionError" if above and not above[0].text.startswith("E ") else ""
         else:
             speaker = line.stripped.speaker
-            above = without_header(line.before(_CODE, speaker), speaker, line.label.label)
+            before = line.before(_CODE, speaker)
+            warned = bool(before) and is_warning(before[-1].text)  # Its message may have a second line.
+            above = without_header(before, speaker, line.label.label) if not warned else ()
             name = raised_as(said) if above else ""
         if not name:
             return

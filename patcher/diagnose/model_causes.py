@@ -21,6 +21,7 @@ _OF_DATA = frozenset(
 )
 """What a batch gives to a model's `forward`."""
 _WEIGHTS = re.compile(r"(?:\w+\.)*(?:\w*weights|\w*state_dict|sd|\w*(?:ckpt|checkpoint)\w*)$")
+_INNER = re.compile(r"\bmodel\.model\.\w")
 _OF_POOLING = ("pooler", "_pooler", "score", "classifier")
 """What models that embed, classify or score have, and those that generate text have not."""
 _ASKED_BY_MANY = frozenset(("transformers", "torch", "accelerate", "peft", "datasets", "numpy"))
@@ -59,6 +60,12 @@ def of_model(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Ph
             "the task that it is for, or a model whose config.json names the class for this task in architectures"
         )
         return phrase(text, package=party(at), kind=parts.symbol)
+    if _MODEL_CLASS.search(parts.symbol) and any(_INNER.search(one.code) for one in calls[-3:]):
+        text = (
+            "model.model is itself the whole model here: it is wrapped, as PEFT and DDP do, or this transformers keeps "
+            "its parts one level deeper; reach them from the unwrapped model, with PEFT from get_base_model()"
+        )
+        return phrase(text)
     if _MODEL_CLASS.search(parts.symbol) and at is not None and (not at.installed or party(at) == "verl"):
         text = (
             "the model that was loaded is of another class than this code is written for: look at architectures and "

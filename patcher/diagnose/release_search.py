@@ -9,9 +9,11 @@ from packaging.version import InvalidVersion, Version
 
 from patcher.check.history import Bisection
 
-_MOST_LOOKS = 16
+_MOST_LOOKS = 20
 """Releases searched for one name. Halving a thousand releases takes ten; before that, up to six are searched backwards
 from the last one."""
+_LEFT_OUT = 12
+"""Releases searched besides, where none of those shows it: a name may have been there in one series only."""
 Has = Callable[[str], "bool | None"]
 """Whether a release has something; None where its sources do not tell, or cannot be had."""
 
@@ -28,7 +30,7 @@ def first(releases: Sequence[str], target: str, shows: Has) -> str | None:
         return None if found is None else wanted if found else frozenset()
 
     def bisect(among: Sequence[str], end: str) -> str | None:
-        return Bisection(among, {"it"}, look, end, most=_MOST_LOOKS).run()["it"]
+        return Bisection(among, {"it"}, look, end, most=_MOST_LOOKS, extra=_LEFT_OUT).run()["it"]
 
     series = [one for one in releases if not Version(one).micro]
     found = bisect(series, target)

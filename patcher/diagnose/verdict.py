@@ -76,10 +76,13 @@ def diagnosis_of(
         if hit.count >= hit.symptom.times and versions_allow(hit.symptom.when, context.versions)
     ]
     found = candidates(evidence, hits)
-    if not found:
+    if all(one.survived for one in found):
         # In a log that is still being written, the rest of a traceback may be to come.
         cut = _candidates_of_cut_traceback(evidence) if ended or silent is not False else []
-        found = cut or _candidates_of_complaints(evidence, ended, last_words=last_words)
+        # A warning above the traceback in which the log ends was not survived.
+        found = [replace(one, survived=False) for one in found if cut and one.place in evidence.last] or cut or found
+    if not found:
+        found = _candidates_of_complaints(evidence, ended, last_words=last_words)
     stalls = _stalls(evidence, hits, found, silent) if silent is not False and not ended else []
     verdict: Verdict
     if any(not one.survived and (one.symptom is None or one.symptom.kind == "failure") for one in found):

@@ -36,6 +36,8 @@ _KINDS = (
     r">(?= (?:[^\s>]| {2}File | {4}\S))",
     # srun --label: 3:
     r"\d{1,4}:(?= )",
+    # a group of exceptions: `    | ValueError: no rows`
+    r" {2,12}\|(?= )",
     # Kubernetes: stderr F
     r"std(?:err|out) F(?= )",
     # docker compose: trainer-1  |

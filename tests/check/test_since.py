@@ -15,6 +15,7 @@ from patcher.check.history import Bisection, with_since
 from patcher.check.history import History as Past
 from patcher.check.pair import check_pair
 from patcher.check.targets import Against, Located, Released
+from patcher.diagnose.release_search import first
 from tests.check.judging.conftest import write
 
 RELEASES = [str(number) for number in range(64)]
@@ -120,3 +121,12 @@ def test_a_release_without_the_class_does_not_show_that_its_methods_worked(
     located = Located(Against("vllm", Released("4.0")), "4.0", package)
     dated = with_since(report, [located], Past(project, target, None, tmp_path))
     assert [(one.symbol, one.since) for one in dated.findings] == [(f"vllm.v1.Engine.{method}", since)]
+
+
+def test_a_name_that_one_series_alone_had_is_found() -> None:
+    releases = [f"0.{minor}.{micro}" for minor in range(1, 17) for micro in range(3)]
+    for minor in range(2, 16):
+        assert first(releases[:-1], releases[-1], lambda one, had=minor: not one.startswith(f"0.{had}.")) == (
+            f"0.{minor + 1}.0"
+        )
+    assert first(releases[:-1], releases[-1], lambda _: True) is None

@@ -471,3 +471,41 @@ def test_a_module_that_the_message_names_whole_is_searched_for_as_it_stands() ->
     assert found is not None
     assert found.explanation is not None
     assert found.explanation.search.endswith("%27soil.loam%27")
+
+
+def test_the_end_of_a_traceback_of_a_group_of_exceptions() -> None:
+    log = (
+        '    |   File "/srv/kt/operators/linear.py", line 351, in forward\n'
+        "    |     return x.reshape(orig_shape)\n"
+        "    |            ^^^^^^^^^^^^^^^^^^^^^\n"
+        "    | RuntimeError: shape '[21, 64]' is invalid for input of size 21\n"
+        "    +------------------------------------\n"
+    )
+    assert "x has 21 elements" in sentence(log)
+    assert diagnosed("    | name | size |\n    | no error | 3 |\n").verdict == "running"
+
+
+def test_a_warning_above_the_traceback_in_which_the_log_ends_was_not_survived() -> None:
+    log = (
+        "WARNING:torch.distributed.elastic.rendezvous.dynamic_rendezvous:The node 'n4_81_0' has failed to shutdown the "
+        "rendezvous 'a-1' due to an error of type RendezvousConnectionError.\n"
+        f"{HEAD}{OWN}RuntimeError: Broken pipe\n\n"
+        "The above exception was the direct cause of the following exception:\n\n"
+    )
+    whole = diagnosis_of(Scanner(load_symptoms()).scan([("run.log", io.BytesIO(log.encode()))]), FixContext({}))
+    assert whole.verdict != "failed"
+    cut = f'{log}{HEAD}{OWN}  File "/opt/venv/lib/python3.9/site-packages/torch/'
+    found = diagnosis_of(Scanner(load_symptoms()).scan([("run.log", io.BytesIO(cut.encode()))]), FixContext({}))
+    assert found.verdict == "failed"
+    assert found.root is not None
+    assert found.root.id == "rendezvous-store-lost"
+
+
+def test_frames_of_another_rank_are_not_those_of_the_exception_above_them() -> None:
+    log = (
+        "[rank1]: KeyError: 'sequence_parallel'\n"
+        "[rank3]: Traceback (most recent call last):\n"
+        '[rank3]:   File "/root/loader.py", line 174, in load\n'
+        "[rank3]:     model = cls.from_pretrained(path)\n"
+    )
+    assert "loader.py" not in sentence(log)

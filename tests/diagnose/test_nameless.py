@@ -144,3 +144,18 @@ def test_what_a_logger_says_of_versions_of_a_part_is_no_requirement() -> None:
     parts = parse_message(["ImportError: beds 1.2 is installed but the planter needs beds>=2.0"])
     assert parts is not None
     assert (parts.matter, parts.found) == ("version", "1.2")
+
+
+def test_the_second_line_of_a_warning_is_no_failure() -> None:
+    log = (
+        "/env/lib/python3.10/site-packages/vllm/connections.py:8: RuntimeWarning: Failed to read commit hash:\n"
+        "No module named 'vllm._version'\n"
+        "  from vllm.version import __version__ as VLLM_VERSION\n"
+    )
+    assert diagnosed(log).verdict == "running"
+    assert diagnosed(log.replace("RuntimeWarning: Failed", "cannot start: Failed")).verdict == "failed"
+
+
+def test_a_quoted_exception_may_begin_with_a_blank() -> None:
+    assert diagnosed(" TypeError: the field has no value of that type\n").verdict == "failed"
+    assert diagnosed("reading the file\n TypeError: is what it says there\n").verdict == "running"

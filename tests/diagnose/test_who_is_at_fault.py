@@ -767,3 +767,13 @@ def test_download_in_its_first_minute_does_not_stand_still() -> None:
     for at, verdict in (("00:04", "running"), ("09:40", "stalled")):
         evidence = with_all.scan([("a.log", io.BytesIO(bars.format(at=at).encode()))])
         assert diagnosis_of(evidence, FixContext()).verdict == verdict
+
+
+def test_a_model_below_model_model_is_a_wrapped_one() -> None:
+    lines = (
+        frame("/home/me/train.py", "for p in model.model.vision_model.parameters():"),
+        frame(f"{SITE}/torch/nn/modules/module.py", "raise AttributeError(", "__getattr__"),
+        "AttributeError: 'SmolVLMForConditionalGeneration' object has no attribute 'vision_model'\n",
+    )
+    assert "get_base_model()" in said(*lines)[1]
+    assert "get_base_model()" not in said(lines[0].replace("model.model", "model"), *lines[1:])[1]
