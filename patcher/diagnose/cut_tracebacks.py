@@ -254,9 +254,10 @@ def told_failure(last: Sequence[LogLine]) -> Raised | None:
     """
     # A warning's message may have a second line.
     warned = {below for above, below in pairwise(last) if is_warning(above.text) and above.speaker == below.speaker}
+    warned |= {place for place in last if is_warning(place.text)}
     for place in reversed(last):
         label = strip_labels(place.text)
-        if place in warned or label.level in ("DEBUG", "INFO") or _DOES_WITHOUT.search(label.text) or is_warning(place.text):
+        if place in warned or label.level in ("DEBUG", "INFO") or _DOES_WITHOUT.search(label.text):
             continue
         parts = label.text.strip().split(": ")
         for said in (": ".join(parts[at:]) for at in range(min(len(parts), _SENTENCES))):
