@@ -66,8 +66,15 @@ def is_internal(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) ->
     if parts.matter == "key":
         what, place = taken_from(calls[-1].code, calls[-1].marks)
         literal = place.strip("'\"") == parts.names[0] and place != parts.names[0]
-        return literal and _MAPPING.match(what) is not None and not _OF_SETTINGS.search(what)
+        own = _MAPPING.match(what) is not None or (what.isidentifier() and not _may_be_given(what))
+        return literal and own and not _OF_SETTINGS.search(what)
     return parts.matter == "none" and not _OF_SETTINGS.search(parts.symbol or calls[-1].code)
+
+
+def _may_be_given(name: str) -> bool:
+    """Whether a value of this name may come from data, settings or an answer, which need not have each key."""
+    given = re.search(r"kwargs|info|data|batch|input|output|result|response|request|json|meta|message", name)
+    return given is not None or _ROW.match(name) is not None or _DATUM.match(name) is not None
 
 
 _ROW = re.compile(r"(?:example|row|record)s?$")

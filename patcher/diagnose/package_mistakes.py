@@ -61,6 +61,29 @@ def of_mistakes(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) ->
     return None
 
 
+_OF_VALUES = ("shape", "dimension", "dtype", "device", "unpacking", "place", "compiled")
+_FRAMES = 3
+"""Innermost frames that are looked at for a package by itself. Set by hand."""
+
+
+def of_values_of_its_own(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:
+    """Which package meets tensors that do not fit, in code that only it calls. To be asked last: sizes and types
+    mostly come from a model, from data or from settings."""
+    frames = [frame for one in calls if (frame := frame_of(one.frame)) is not None]
+    own = [one for one in frames if not one.path.startswith("torch/") and party(one)][-_FRAMES:]
+    name = party(at)
+    if parts.matter not in _OF_VALUES or name in ("", "torch", "verl", "transformers") or len(own) < _FRAMES:
+        return None
+    if any(party(one) != name for one in own):
+        return None
+    text = (
+        "the code that fails and what calls it are of {package}: it may not provide for this model, type or setting; "
+        "look for its fix or another release, and try without what is special about this run (quantization, "
+        "parallelism, compilation, an option of its own)"
+    )
+    return phrase(text, package=name)
+
+
 def _of_unwritten(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:
     """Why a class lacks a method that its base class only announces."""
     base = party(frame_of(calls[-1].frame)) if calls else ""

@@ -36,6 +36,10 @@ _TREE = re.compile(
     r"(?:(?!(?:examples?|scripts?|tests?|tools|benchmarks?|python)/)(?=[a-z_]\w*/)|(?:python/|src/)(?P=name)/(?=\w+\.py))"
 )
 
+_TWICE = re.compile(
+    r"(?:^|/)(?P<name>[a-z][a-z0-9_]{2,})/(?P=name)/(?!(?:examples?|scripts?|tests?|tools|benchmarks?)/)[a-z_]\w*/"
+)
+"""The package of a checkout whose folder has its name: `/work/rllm/rllm/engine/agent.py`."""
 _OF_UNSLOTH = "unsloth_compiled_cache/"
 """The folder in which unsloth keeps the code that it has made of other packages', where the program was started."""
 _BRIDGE = re.compile(r"(?:^|/)megatron/bridge/\w")
@@ -94,8 +98,10 @@ def party(frame: Frame | None) -> str:
         return distribution(frame.package)
     if _OF_UNSLOTH in frame.path:
         return "unsloth"
-    found = [one["name"] for one in _TREE.finditer(frame.path)] if not frame.installed else []
-    return distribution(found[-1]) if found else ""
+    if frame.installed:
+        return ""
+    found = [*_TREE.finditer(frame.path)] or [*_TWICE.finditer(frame.path)]
+    return distribution(found[-1]["name"]) if found else ""
 
 
 def asked_party(parts: MessageParts, calls: Sequence[Call]) -> str:

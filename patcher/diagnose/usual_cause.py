@@ -14,7 +14,7 @@ from patcher.diagnose.failed_code import calculated
 from patcher.diagnose.frame import Frame
 from patcher.diagnose.internal_errors import missing_column, rows_of, shadowing, unknown_command
 from patcher.diagnose.model_causes import of_model
-from patcher.diagnose.package_mistakes import of_mistakes
+from patcher.diagnose.package_mistakes import of_mistakes, of_values_of_its_own
 from patcher.diagnose.parties import Given, party
 from patcher.diagnose.size_causes import of_sizes
 from patcher.i18n import Phrase, phrase
@@ -256,5 +256,6 @@ _RULES = (
     of_model,
     of_attribute,
     of_releases,
+    of_values_of_its_own,
 )
 """In this order: what the frames show comes before what the form of the message makes likely."""

@@ -777,3 +777,22 @@ def test_a_model_below_model_model_is_a_wrapped_one() -> None:
     )
     assert "get_base_model()" in said(*lines)[1]
     assert "get_base_model()" not in said(lines[0].replace("model.model", "model"), *lines[1:])[1]
+
+
+def test_a_package_in_a_checkout_of_its_name_has_failed_by_itself() -> None:
+    lines = (
+        frame("/work/farm/farm/engine/run.py", "self.assemble(steps)"),
+        frame("/work/farm/farm/engine/run.py", 'ids = step["completion_ids"]', "assemble"),
+        "KeyError: 'completion_ids'\n",
+    )
+    assert "are of farm" in said(*lines)[1]
+    assert "are of farm" not in said(*(one.replace("farm/farm", "farm/src") for one in lines))[1]
+    assert "are of farm" not in said(*(one.replace('step["', 'batch["') for one in lines))[1]
+
+
+def test_tensors_that_do_not_fit_in_code_that_only_a_package_calls() -> None:
+    inner = frame(f"{SITE}/fastnet/linear.py", "return x.reshape(orig_shape)")
+    error = "RuntimeError: shape '[21, 64]' is invalid for input of size 21\n"
+    above = frame(f"{SITE}/fastnet/experts.py", "y = self.forward(x)"), frame(f"{SITE}/fastnet/layer.py", "y = run(x)")
+    assert "are of fastnet: it may not provide for this model" in said(*above, inner, error)[1]
+    assert "are of fastnet" not in said(above[0], frame("/home/me/train.py", "y = layer(x)"), inner, error)[1]

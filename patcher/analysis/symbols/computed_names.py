@@ -226,6 +226,8 @@ def body_computes_names(owner: ast.ClassDef) -> bool:
 
 def sets_by_computed_names(summary: ModuleSummary, owner: str) -> bool:
     """Whether the module sets attributes on a class of its own by computed names: `setattr(Tensor, name, method)`."""
+    if b"setattr(" not in summary.text:
+        return False
     call = rb"\bsetattr\(\s*%b\s*,\s*[^\s\"']" % owner.encode()
     return re.search(call, summary.text) is not None and owner in summary.asked(_set_by_computed_names)
 
