@@ -23,6 +23,10 @@ _WORK = re.compile(
     r"\[Rank (?P<rank>\d+)\] Watchdog caught collective operation timeout: WorkNCCL\(SeqNum=(?P<number>\d+),"
     r" OpType=(?P<operation>\w+),(?: NumelIn=(?P<sent>\d+), NumelOut=(?P<received>\d+),)?"
 )
+_SPEAKS = re.compile(
+    r"\[(?:PG \w+ )?(?:PG GUID \S+ )?Rank (?P<rank>\d+)\] .*?\b(?:work|SeqNum)\W{1,3}(?P<number>\d+)\b"
+)
+"""Another line of a rank's watchdog: `[PG 1 Rank 3] Exception … detected by watchdog at work: 1580, …`."""
 _GLOBAL = re.compile(r"\[rank(?P<rank>\d+)\]:")
 _NEAR = 16
 """By how much the numbers of ranks of one group may differ. Set by hand: a rank enters the next collective only when
@@ -73,9 +77,9 @@ class _Work:
         return many // few if self.operation in _GATHERS and few and many % few == 0 else 0
 
 
-def with_ranks(finding: Finding, lines: Iterable[LogLine]) -> Finding:
+def with_ranks(finding: Finding, lines: Iterable[LogLine], around: Iterable[LogLine] = ()) -> Finding:
     """Say of a timeout which ranks are in which collective, and keep the fixes that fit that. `lines`: those that
-    report the timeout."""
+    report the timeout; `around`: others, in which a watchdog may speak of the same work."""
     works = _works(lines)
     apart = set(works.values())
     sharded = (_SHARDED,) if any(work.is_sharded for work in apart) else ()
@@ -94,7 +98,9 @@ def with_ranks(finding: Finding, lines: Iterable[LogLine]) -> Finding:
             "some rank does not take part, or runs a forward, a save or an evaluation alone"
         )
         return _told(finding, phrase(template, rank=rank, work=work), (*sharded, *finding.fixes))
-    missing = [one for one in range(work.ranks or max(works) + 1) if one not in works]
+    spoken = (_SPEAKS.search(line.text) for line in around)
+    heard = {int(one["rank"]) for one in spoken if one is not None and int(one["number"]) == work.number}
+    missing = [one for one in range(work.ranks or max(works) + 1) if one not in works and one not in heard]
     if missing:
         template = "{ranks} wait in {work}, and {missing} reports nothing: what does it do?"
         told = phrase(template, ranks=_ranks(works), work=work, missing=_ranks(missing))

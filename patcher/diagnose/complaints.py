@@ -47,7 +47,7 @@ def is_native_error(text: str) -> bool:
 
 
 _CODED = re.compile(r"E[A-Z]\d{4}: (?!.*Inner Error)\S")
-_CODED_WORDS = re.compile(r"\bE[A-Z]\d{4}\): (?P<words>\S.*)")
+_CODED_WORDS = re.compile(r"\bE[A-Z]\d{4}(?:\): |: (?:[\d:. -]{10,} )?(?=.*\bReason: ))(?P<words>\S.*)")
 """`AclNN_Parameter_Error(EZ1001): The self tensor cannot be larger than 8 dimensions.`"""
 _REASON = re.compile(r"(?P<what>\S[^\[]*?),? *\breason=\[(?P<why>[^\]]+)\]")
 

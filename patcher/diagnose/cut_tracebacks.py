@@ -16,6 +16,7 @@ from patcher.diagnose.exception_message import raised_as
 from patcher.diagnose.failed_code import statement_of
 from patcher.diagnose.line_meaning import (
     ALONE,
+    RANK,
     begins_anew,
     is_of_another_rank,
     is_of_launcher,
@@ -56,6 +57,9 @@ def frames_before(
         for place in before
         if place.speaker == speaker and not is_of_another_rank(place.text, label) and not is_of_launcher(place.text)
     ]
+    if RANK.match(label) and any(RANK.match(place.text) and FRAME.match(text) for place, text in own):
+        # The frames without a rank are those of the launcher.
+        own = [(place, text) for place, text in own if RANK.match(place.text)]
     held: list[LogLine] = []
     """Lines that have no indentation. They are code if a frame that has none is above them."""
     own = [(place, line) for place, text in own for line in apart(text)]

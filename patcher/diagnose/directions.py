@@ -77,6 +77,8 @@ def direction_at(
     of_others = owner_of(parts.symbol) not in ("", "transformers")
     field = field_of_configuration(parts) if not symbol and not of_others else ""
     symbol = symbol or field
+    if symbol and at is not None and at.installed and party(at) == distribution(symbol.partition(".")[0]):
+        return None  # A release that lacks what its own code asks for: no other one tells which ran.
     if symbol:
         parts = replace(parts, matter="missing-name", symbol=symbol)
     found = direction_of(parts, known, moves=not symbol)

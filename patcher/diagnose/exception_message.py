@@ -220,6 +220,7 @@ _SHAPES: tuple[tuple[Matter, str], ...] = (
     ("file", r"(?P<names>[\w.+-]+\.so[\w.]*): cannot open shared object file"),
     ("file", r"Cannot find primary config '(?P<names>[^']+)'"),
     ("file", r"No such file or directory: '(?P<names>[^']+)'"),
+    ("file", r"File (?P<names>\S+\.\w{1,8}) (?:is |was )?(?:not found|does not exist|not exist)\b"),
     ("file", r"(?:can't open file|Not a directory:|Is a directory:) '(?P<names>[^']+)'"),
     ("undefined-name", r"name '(?P<names>\w+)' is not defined|local variable '(?P<several>\w+)'"),
     ("unpacking", r"values to unpack \(expected (?P<wanted>[^,)]+)(?:, got (?P<found>\d+))?\)"),

@@ -125,6 +125,8 @@ def explain(
             or sentence_of(parts, who, versions)
         )
         often = usual_cause(parts, at, calls, given)
+        if parts.matter == "undefined-name" and often is not None:
+            remedy = ""  # Python's suggestion is a similar name of the same file.
     if sentence is None:
         if not remedy and raised is None:
             return None

@@ -78,13 +78,13 @@ def is_warning(text: str) -> bool:
     return _WARNED.match(text) is not None
 
 
-_RANK = re.compile(r" ?(?:\[[a-z_]*? ?\d+\]:|\[\d+,\d+\]<std(?:err|out)>:)")
+RANK = re.compile(r" ?(?:\[[a-z_]*? ?\d+\]:|\[\d+,\d+\]<std(?:err|out)>:)")
 
 
 def is_of_another_rank(text: str, label: str) -> bool:
     """Whether a launcher has put another rank before this line than before one that begins with `label`:
     `[default3]:`."""
-    one, other = _RANK.match(text), _RANK.match(label)
+    one, other = RANK.match(text), RANK.match(label)
     return one is not None and other is not None and one[0].strip() != other[0].strip()
 
 

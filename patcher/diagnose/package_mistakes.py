@@ -10,7 +10,7 @@ from patcher.diagnose.evidence import Call
 from patcher.diagnose.exception_message import MessageParts
 from patcher.diagnose.frame import Frame, frame_of
 from patcher.diagnose.internal_errors import is_internal
-from patcher.diagnose.parties import ENGINES, frame_above, party
+from patcher.diagnose.parties import ENGINES, frame_above, owner_of, party
 from patcher.diagnose.wrong_class import refused_class
 from patcher.i18n import Phrase, phrase
 
@@ -34,7 +34,7 @@ def of_mistakes(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) ->
             "or take another release"
         )
         return phrase(text, package=party(at))
-    if parts.matter == "undefined-name" and _CLASS.match(parts.names[0]):
+    if parts.matter == "undefined-name" and (_CLASS.match(parts.names[0]) or owner_of(parts.names[0])):
         return phrase(
             "a class of this name is mostly imported: that import is missing in the file, or stands in a try or an if, "
             "since what it imports is optional: a package that is not installed, or whose release has it under another "
@@ -99,6 +99,11 @@ def _of_unwritten(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) 
 _INSTALLS = re.compile(r"\binstall(?:ing)?[ -](?:the )?(?:latest )?[`'\"]?(?P<name>[A-Za-z][\w.-]*)", re.IGNORECASE)
 
 
+_NOT_SUPPORTED = re.compile(
+    r"(?:[Mm]odel(?: type| architecture)?:? )?[`'\"]?(?P<kind>[a-z][a-z0-9]*[\d_][\w.-]*|[A-Z]\w+For[A-Z]\w+)[`'\"]?"
+    r" (?:isn.t|is not) (?:yet )?supported(?: yet)?(?: by \w+)?\.?$"
+)
+"""A kind of model, by its name in config.json, that a package refuses: `qwen2_5_vl isn't supported yet.`"""
 _NOT_PICKLED = re.compile(r"\b(?:cannot|can't) pickle\b", re.IGNORECASE)
 _OF_GPU = re.compile(r"\b(?:requires?|needs?) .*\b(?:GPUs?|SM ?\d|sm_\d|[Cc]ompute capability)")
 
@@ -118,6 +123,10 @@ def _of_words(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> P
             return phrase(text, name=name, package=party(at) or "it", place=asker.shown)
     if (refused := refused_class(parts.found)) is not None:
         return refused
+    unknown = _NOT_SUPPORTED.match(parts.found)
+    if unknown is not None and at is not None and at.installed and party(at):
+        text = "{kind} is not known to this release of {package}: install a later one, which may know it"
+        return phrase(text, kind=unknown["kind"], package=party(at))
     if _NOT_PICKLED.search(parts.found) and any("ray/" in one.frame for one in calls):
         return phrase(
             "what is sent to another process holds it: a client, a logger, a session or a model that the function or "

@@ -57,7 +57,7 @@ _NAMES_OF: Mapping[str, str] = {
     "DataLoaderConfiguration FullyShardedDataParallelPlugin DeepSpeedPlugin MegatronLMPlugin",
     "peft": "LoraConfig PeftModel PeftModelForCausalLM LoraModel PeftConfig",
     "trl": "SFTConfig KTOConfig ORPOConfig AutoModelForCausalLMWithValueHead DataCollatorForCompletionOnlyLM",
-    "vllm": "SamplingParams AsyncLLMEngine LLMEngine AsyncLLM AsyncEngineArgs EngineArgs VllmConfig LoRARequest "
+    "vllm": "LLM SamplingParams AsyncLLMEngine LLMEngine AsyncLLM AsyncEngineArgs EngineArgs VllmConfig LoRARequest "
     "RayDistributedExecutor MultiprocExecutor WorkerWrapperBase CoreEngineProcManager LoRAModel MMEncoderAttention "
     "CachedRequestState FusedMoEParallelConfig GPTQMarlinMoEMethod WorkerProc",
     "sglang": "ServerArgs TokenizerManager TpModelWorker ScheduleBatch ForwardBatch RadixAttention RadixCache "

@@ -178,6 +178,26 @@ def _is_of_extension(parts: MessageParts) -> bool:
     return parts.matter == "missing-attribute" and of_extension
 
 
+_OF_REWARD = re.compile(
+    r", in (?:\w*_rewards?|\w*reward_f\w+|compute_scores?|\w*_compute_score|\w*accuracy\w*_reward\w*)$"
+)
+
+
+def _of_reward(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:
+    """A reward function that does not survive one answer of the model: what it calls raises."""
+    inside = next((n for n, one in enumerate(calls) if _OF_REWARD.search(one.frame)), None)
+    if inside is None or inside + 1 >= len(calls) or at is None or not party(at) or parts.matter not in _OF_ANSWERS:
+        return None
+    text = (
+        "it is raised within {function}, for one answer of the model: catch what {package} raises there and give that "
+        "answer no reward, so that an odd answer does not end the run; a later release of what checks answers may do so"
+    )
+    return phrase(text, function=calls[inside].frame.rpartition(", in ")[2], package=party(at))
+
+
+_OF_ANSWERS = ("words", "type", "value", "key", "index", "none", "unpacking", "unwritten", "claim")
+
+
 def _of_builds(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:
     """What compiled or generated code does not fit."""
     if parts.matter == "builds" or _is_of_extension(parts):
@@ -252,6 +272,7 @@ _RULES = (
     _of_request,
     _of_builds,
     _of_command,
+    _of_reward,
     of_mistakes,
     of_model,
     of_attribute,

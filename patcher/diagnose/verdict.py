@@ -273,7 +273,7 @@ def _findings(found: Sequence[Candidate], context: FixContext, evidence: Evidenc
     root = replace(root, explanation=_with_neighbours(root, found[0], evidence))
     if root.id == TIMED_OUT:
         matched = (hit.matched for hit in evidence.hits if hit.symptom.id == TIMED_OUT)
-        root = with_ranks(root, [line for lines in matched for line in lines])
+        root = with_ranks(root, [line for lines in matched for line in lines], evidence.last)
     return [
         root,
         *(_finding_of_candidate(one, "cascade", context) for one in rest),

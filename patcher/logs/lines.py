@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -123,6 +124,8 @@ def strip_prefix(text: str) -> Stripped:
         text = _LOST.sub("", text)
     actors = []
     text = whole = text.rstrip()
+    if '{"' in text[:_HEAD]:
+        text = whole = _unwrapped(text)
     time = ""
     ahead = _AHEAD.match(text) if "pid=" in text[:_HEAD] and not text.startswith("(") else None
     if ahead is not None and _PREFIX.match(text, ahead.end()):
@@ -141,6 +144,24 @@ def strip_prefix(text: str) -> Stripped:
     if "**" in text or text.endswith("`"):
         text = _without_markup(text)
     return Stripped(text, tuple(actors), speaker)
+
+
+_WRAPPED = re.compile(
+    r"(?:[\w.-]+\s+\| )?\{(?:\"(?:timestamp|time|ts|level|severity|levelname|stream|logger|name|service\w*)\": ?"
+    r"(?:\"[^\"]*\"|[\d.]+), ?)*\"(?:event|message|msg|log)\": ?\"(?P<text>(?:[^\"\\]|\\.)*)"
+)
+"""A line that a logger has put into JSON: `{"event": "KeyError: 'rows'", "timestamp": "2026-01-11T10:00:00Z"}`."""
+
+
+def _unwrapped(text: str) -> str:
+    """The text that a line of JSON holds; other lines as they are."""
+    found = _WRAPPED.match(text)
+    if found is None:
+        return text
+    try:
+        return str(json.loads(f'"{found["text"]}"')).rstrip()
+    except ValueError:
+        return found["text"]
 
 
 def _without_markup(text: str) -> str:

@@ -41,8 +41,8 @@ PLACEHOLDERS = re.compile(
     "|VALUE|VERSION|WHAT|WORKER_PID"
 )
 """Words in capitals that the reader is to fill in, because the tool cannot know them."""
-NO_PLACEHOLDERS = re.compile("ALIVE|DEFAULT|EAGLE3|ECC|FINISHED|HEAD|INPUT|ROW_REMAPPER")
-"""What git, nvidia-smi, iptables, Ray and SGLang know by names in capitals."""
+NO_PLACEHOLDERS = re.compile("ALIVE|DEFAULT|TRUE|EAGLE3|ECC|FINISHED|HEAD|INPUT|ROW_REMAPPER")
+"""What git, nvidia-smi, iptables, Ray, SGLang and flash-attn know by names in capitals."""
 UNKNOWN_THERE = {
     "Name it: uky-patch bundle LOG": "no log was found",
     "One of them in full: uky-patch symptoms ID. A log: uky-patch diagnose LOG.": "after the list of all symptoms",

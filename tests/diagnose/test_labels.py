@@ -111,3 +111,12 @@ def test_a_container_before_a_process_is_no_part_of_the_line() -> None:
 
 def test_a_rank_that_pasting_has_moved_begins_its_line() -> None:
     assert strip_prefix("\t[rank1]: ValueError: odd").text == "[rank1]: ValueError: odd"
+
+
+def test_a_line_that_a_logger_has_put_into_json_is_what_it_holds() -> None:
+    held = '{"event": "KeyError: \'rows\' \\"quoted\\"", "timestamp": "2026-01-11T10:00:00Z", "service": "download"}'
+    assert strip_prefix(held).text == "KeyError: 'rows' \"quoted\""
+    assert strip_prefix(f"model-download  | {held}").text == "KeyError: 'rows' \"quoted\""
+    assert strip_prefix('{"level": "error", "ts": 1.5, "msg": "it failed').text == "it failed"
+    for text in ('{"error":{"message":"a bad request"}}', '{"name": "m", "rows": 3}'):
+        assert strip_prefix(text).text == text

@@ -242,6 +242,13 @@ def test_what_ascend_gives_as_the_reason_is_told_with_the_exception() -> None:
     found = root(log)
     assert found.explanation is not None
     assert found.explanation.remedy == "rtGetIndex execute failed: device id error"
+    named = (
+        "EJ0001: 2024-05-21-11:57:54.167.645 Failed to initialize the process. Reason: Maybe the last one is running.\n"
+        "        Solution: Wait for 10s.\n"
+    )
+    found = root(log.replace("EE9999: Inner Error!\n", named))
+    assert found.explanation is not None
+    assert found.explanation.remedy == "Failed to initialize the process. Reason: Maybe the last one is running."
 
 
 def test_a_table_of_nccl_tests_with_wrong_values_is_a_failure() -> None:

@@ -107,3 +107,13 @@ def test_a_timeout_of_milliseconds_is_the_cause_itself() -> None:
     root = diagnosed(log, TIMEOUTS).root
     assert root is not None
     assert root.id == "nccl-timeout-too-short"
+
+
+def test_a_rank_whose_watchdog_speaks_of_the_work_is_not_missing() -> None:
+    work = "OpType=ALLREDUCE, NumelIn=466, NumelOut=466"
+    other = (
+        "[rank1]:[E321 ProcessGroupNCCL.cpp:1664] [PG 1 Rank 1] Exception (either an error or timeout) detected by "
+        "watchdog at work: 90, last enqueued NCCL work: 92, last completed NCCL work: 89.\n"
+    )
+    assert "rank 1 reports nothing" in said(root_of(timed_out(0, 90, work), timed_out(2, 90, work)))
+    assert "reports nothing" not in said(root_of(timed_out(0, 90, work), timed_out(2, 90, work), other))

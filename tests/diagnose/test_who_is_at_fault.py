@@ -796,3 +796,56 @@ def test_tensors_that_do_not_fit_in_code_that_only_a_package_calls() -> None:
     above = frame(f"{SITE}/fastnet/experts.py", "y = self.forward(x)"), frame(f"{SITE}/fastnet/layer.py", "y = run(x)")
     assert "are of fastnet: it may not provide for this model" in said(*above, inner, error)[1]
     assert "are of fastnet" not in said(above[0], frame("/home/me/train.py", "y = layer(x)"), inner, error)[1]
+
+
+def test_an_exception_within_a_reward_function_is_of_one_answer() -> None:
+    lines = (
+        frame("/home/me/grpo.py", "reward = float(verify(answer, gold))", "accuracy_reward"),
+        frame(f"{SITE}/sympy/core/relational.py", 'raise TypeError("Can only compare with Expr")', "is_ge"),
+        "TypeError: Can only compare with Expr\n",
+    )
+    assert "within accuracy_reward, for one answer of the model" in said(*lines)[1]
+    assert "one answer" not in said(lines[0].replace("accuracy_reward", "main"), *lines[1:])[1]
+
+
+def test_a_name_of_an_optional_package_that_was_not_imported() -> None:
+    line = frame("/home/me/lmms_eval/models/vllm.py", "self.client = LLM(", "__init__")
+    root = diagnosed(f"{HEAD}{line}NameError: name 'LLM' is not defined. Did you mean: 'VLLM'?\n").root
+    assert root is not None
+    assert root.explanation is not None
+    assert "what it imports is optional" in str(root.explanation.often)
+    assert not root.explanation.remedy
+
+
+@pytest.mark.parametrize(
+    ("message", "kind"),
+    [
+        ("TypeError: qwen2_5_vl isn't supported yet.", "qwen2_5_vl"),
+        ("ValueError: Model type qwen3_next is not supported", "qwen3_next"),
+        ("ValueError: this is not supported", ""),
+        ("ValueError: bfloat16 is not supported on this device", ""),
+    ],
+)
+def test_a_kind_of_model_that_a_package_refuses(message: str, kind: str) -> None:
+    often = said(frame(f"{SITE}/gptqmodel/models/auto.py", "raise TypeError(text)", "check"), f"{message}\n")[1]
+    assert (f"{kind} is not known to this release of gptqmodel" in often) == bool(kind)
+
+
+def test_a_file_that_a_program_does_not_find_by_its_own_words() -> None:
+    line = frame("/srv/factory/data/loader.py", 'raise ValueError(f"File {path} not found.")', "load")
+    assert (
+        "looks for data/rows.json, which is not there" in said(line, "ValueError: File data/rows.json not found.\n")[0]
+    )
+
+
+def test_frames_of_a_launcher_are_not_those_of_the_rank_below() -> None:
+    log = (
+        f'{HEAD}  File "{SITE}/torch/distributed/run.py", line 918, in main\n    run(args)\n'
+        f'[rank1]:   File "{SITE}/torch/nn/modules/module.py", line 1739, in _wrapped_call_impl\n'
+        "[rank1]:     return self._call_impl(*args, **kwargs)\n"
+        "[rank1]: AttributeError: 'Linear' object has no attribute 'ds_grads_remaining'\n"
+    )
+    root = diagnosed(log).root
+    assert root is not None
+    assert root.explanation is not None
+    assert "run.py" not in str(root.explanation.sentence)
