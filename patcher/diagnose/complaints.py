@@ -36,6 +36,8 @@ _NATIVE = re.compile(
 _LEVELS = ("ERROR", "CRITICAL", "FATAL")
 _VALUE = re.compile(r"[\"'(]*[\w.]+ ?= ?\S+$")
 """A value that a program prints at a level of errors: `"device='cuda:2'"`."""
+_ANSWERED = re.compile(r"\bobject='error' message=.{0,400}\bcode=4\d\d\b")
+"""What a server notes of a client's mistake: `Error with model object='error' message='…' code=404`."""
 _WITHIN = re.compile(r".{1,70}?(?:[\s\[(|])(?:(?:ERROR|CRITICAL|FATAL)(?:[\]|:]| [A-Z])|E\] )")
 """A level behind text that is no label: `(worker_7) : wandb: ERROR …`, `[TensorRT-LLM][ERROR] …`, `[E] …`."""
 
@@ -79,6 +81,8 @@ def complaints(last: Sequence[LogLine]) -> tuple[LogLine, ...]:
     for place in last:
         stripped = strip_labels(place.text)
         if "raylet" in place.speaker or "(raylet)" in stripped.label or _TOLD_BY_NCCL.search(place.text):
+            continue
+        if _ANSWERED.search(place.text):
             continue
         loud = (stripped.level in _LEVELS and not _VALUE.match(stripped.text)) or (
             not stripped.level and _WITHIN.match(place.text)

@@ -400,12 +400,15 @@ class LogAccumulator:
             self._versions.setdefault(name, version)
 
 
+_DRY_RUN = re.compile(r"\bdry[- ]run (?:error|failed|failure)\b", re.IGNORECASE)
 _TRIED = re.compile(r"\b(?:checking|is not available because)\b", re.IGNORECASE)
 
 
 def _is_tried(line: MatchedLine) -> bool:
-    """Whether a line is of what is only tried, and may fail: `DEBUG CUDA platform is not available because: …`."""
-    return line.label.level == "DEBUG" and _TRIED.search(line.label.text) is not None
+    """Whether a line is of what is only tried, and may fail: `DEBUG CUDA platform is not available because: …`,
+    `dry-run error: out of memory`."""
+    tried = _TRIED.search(line.label.text) if line.label.level == "DEBUG" else None
+    return tried is not None or _DRY_RUN.search(line.label.text) is not None
 
 
 def _is_listing(line: MatchedLine) -> bool:

@@ -126,7 +126,8 @@ def to_search_for(line: str) -> str:
 _ELSEWHERE = re.compile(
     r"\b(?:see|check|look at|refer to)\b.{0,30}"
     r"\b(?:stack ?traces?|tracebacks?|root causes?|errors?|exceptions?|logs?)\b.{0,30}\b(?:above|root cause)\b"
-    r"|\b(?:see|check) above\b.{0,30}\b(?:root cause|error|traceback)",
+    r"|\b(?:see|check) above\b.{0,30}\b(?:root cause|error|traceback)"
+    r"|\bis already dead, terminating\b",
     re.IGNORECASE,
 )
 

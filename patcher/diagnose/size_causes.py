@@ -27,6 +27,8 @@ _LOADS = re.compile(r", in _?(?:weight_loader|load_\w+|\w*_load_\w+)$")
 """Functions of engines that copy a weight of the checkpoint into its parameter."""
 _REWARDS = re.compile(r"\brewards?_per_func\w*\[[^\]]*\] *= ")
 """Where a trainer takes what a reward function gave: `rewards_per_func[:, i] = torch.tensor(output)`."""
+_GROUPS = re.compile(r"\.(?:view|reshape)\([^()]*\b(?:num_generations|group_size|n_samples_per_prompt|rollout_n)\b")
+"""Where what was gathered is divided into the groups of answers to one prompt: `rewards.view(-1, num_generations)`."""
 _ROTARY = re.compile(r", in apply_\w*rotary_pos_emb\w*$")
 
 
@@ -65,6 +67,12 @@ def of_sizes(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Ph
             "model that it reads the field from may not fit"
         )
         return phrase(text, name=zero, package=party(at) or phrase("the code"))
+    if parts.matter == "shape" and calls and parts.found.isdigit() and _GROUPS.search(calls[-1].code):
+        text = (
+            "{found} values were gathered, which are no whole groups of answers: the last batch is not full, or a rank "
+            "gave more or fewer; leave the last batch out (dataloader_drop_last), or choose sizes that divide the data"
+        )
+        return phrase(text, found=parts.found)
     if has_other_length(parts) and calls and _OF_LENGTH.search(reshaped(calls[-1].code)[0]):
         text = (
             "ids, mask and embeddings of one sequence differ in length: {found} elements are no multiple of {length}. "

@@ -24,7 +24,7 @@ _HEAD, _CODE = 200, 12
 """Characters that hold the colours of a prefix, and the length of one colour code. Most lines have no colours behind
 them."""
 _PREFIX = re.compile(
-    r"\((?:(?:(?P<actor>[\w.:=-]+(?: [\w.:=-]+)*?)(?: |, (?:rank=\d+, )?))?pid=(?:\d+|gcs_server)"
+    r"\((?:(?:(?P<actor>[\w.:=-]+(?:\([\w=]+\))?(?: [\w.:=-]+)*?)(?: |, (?:rank=\d+, )?))?pid=(?:\d+|gcs_server)"
     r"|raylet|autoscaler(?: \+\w+)?)(?:, ip=[^\s,)]+)?\) ?"
 )
 """Ray's `(WorkerDict pid=81, ip=10.0.0.2)`, and `(head, rank=0, pid=81)` of SkyPilot, which may stand before Ray's."""

@@ -120,3 +120,8 @@ def test_a_line_that_a_logger_has_put_into_json_is_what_it_holds() -> None:
     assert strip_prefix('{"level": "error", "ts": 1.5, "msg": "it failed').text == "it failed"
     for text in ('{"error":{"message":"a bad request"}}', '{"name": "m", "rows": 3}'):
         assert strip_prefix(text).text == text
+
+
+def test_a_prefix_of_ray_whose_actor_has_a_rank_in_its_name() -> None:
+    told = strip_prefix("(EnvGroup(rank=1) pid=49603) RuntimeError: no device")
+    assert (told.text, told.speaker) == ("RuntimeError: no device", "(EnvGroup(rank=1) pid=49603)")

@@ -159,3 +159,22 @@ def test_the_second_line_of_a_warning_is_no_failure() -> None:
 def test_a_quoted_exception_may_begin_with_a_blank() -> None:
     assert diagnosed(" TypeError: the field has no value of that type\n").verdict == "failed"
     assert diagnosed("reading the file\n TypeError: is what it says there\n").verdict == "running"
+
+
+def test_what_a_server_answers_to_a_client_ends_nothing() -> None:
+    log = (
+        "ERROR 03-18 09:02:34 [serving.py:133] Error with model object='error' message='The model `x` does not exist.' "
+        "type='NotFoundError' param=None code=404\n"
+    )
+    assert diagnosed(log).verdict == "running"
+    assert diagnosed(log.replace("code=404", "code=500")).verdict == "failed"
+
+
+def test_a_line_that_says_what_is_dead_already_is_not_the_root() -> None:
+    log = (
+        "CRITICAL 11-26 13:20:09 launcher.py:99] MQLLMEngine is already dead, terminating server process\n"
+        "ERROR 11-26 13:20:09 engine.py:135] RuntimeError('Error in execution: the plan has no rows')\n"
+    )
+    root = diagnosed(log).root
+    assert root is not None
+    assert root.place.number == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.diagnose.diagnosed import diagnosed
 from tests.diagnose.test_explaining import explained
 
 FRAME = '  File "/app/run.py", line 3, in f\n    y = x.view(count, 8)\n'
@@ -73,3 +74,15 @@ def test_the_argument_at_tritons_caret_is_named() -> None:
     ]
     found = explained("\n".join(lines), "")
     assert str(found.sentence).endswith("asks hk0 for type: hk0 is None")
+
+
+def test_values_that_are_no_whole_groups_of_answers() -> None:
+    code = "grouped = rewards.view(num_devices, self.num_generations)"
+    log = (
+        f'Traceback (most recent call last):\n  File "/home/me/grpo.py", line 587, in compute_loss\n    {code}\n'
+        "RuntimeError: shape '[2, 8]' is invalid for input of size 17\n"
+    )
+    root = diagnosed(log).root
+    assert root is not None
+    assert root.explanation is not None
+    assert "17 values were gathered, which are no whole groups" in str(root.explanation.often)
