@@ -47,6 +47,8 @@ class Direction:
     added_in: str = ""
     """The first release with the name, where that is later than the installed one. Where the installed release is
     unknown, the first release that ever had it."""
+    again: bool = False
+    """Whether a release before `added_in` had the name too, and lost it in between."""
     moved_to: str = ""
     """The dotted name under which the installed release has it instead."""
     unknown: Phrase | Phrases | str = NOTHING

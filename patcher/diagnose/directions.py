@@ -128,8 +128,14 @@ def direction_of(parts: MessageParts, known: Mapping[str, str], *, moves: bool =
     owner = re.split(r"\.\w+$|\(", parts.symbol)[0] if not moves else ""
     field = not moves and name == "transformers" and owner.endswith("Config")
 
-    @cache
+    looked: dict[str, bool | None] = {}
+
     def has(release: str) -> bool | None:
+        if release not in looked:
+            looked[release] = ask(release)
+        return looked[release]
+
+    def ask(release: str) -> bool | None:
         found = symbols(release)
         # If the class itself is missing from a release, its attribute says nothing of that release.
         if found is None or (owner and found.has(owner) is False):
@@ -150,6 +156,8 @@ def direction_of(parts: MessageParts, known: Mapping[str, str], *, moves: bool =
             found = Direction(name, parts.symbol, unknown=_hidden(name, parts))
     if parts.cut and found is not None and not found.requirement:
         return None
+    if found is not None and found.added_in in releases and not found.removed_in:
+        found = replace(found, again=any(map(looked.get, releases[: releases.index(found.added_in)])))
     if found is None and moves and not parts.cut and has(version):
         return Direction(name, parts.symbol, unknown=_there(name, parts, version, known=name in known))
     if found is not None and found.unknown and not parts.near and (here := symbols(version)) is not None:

@@ -215,7 +215,10 @@ def _of_releases(one: Direction) -> Phrase | Phrases | str:
     if one.removed_in:
         return phrase("{name} has {symbol} no longer since {version}", version=one.removed_in, **fields)
     if one.added_in:
-        return phrase("{name} has {symbol} only since {version}", version=one.added_in, **fields)
+        text = "{name} has {symbol} only since {version}"
+        if one.again:
+            text = "{name} has {symbol} again since {version}; it was there before, and releases between lack it"
+        return phrase(text, version=one.added_in, **fields)
     return one.unknown
 
 

@@ -475,6 +475,7 @@ def test_nothing_is_said_of_a_name_that_the_version_has_or_that_nobody_can_decid
         ({"1.1", "1.2"}, ("2.0", "1.1", "name>=1.1,<2.0")),  # Too old or too new: the log does not say which.
         ({"1.0", "1.1"}, ("1.2", "", "name<1.2")),
         ({"1.2", "2.0", "2.1"}, ("", "1.2", "name>=1.2")),
+        ({"1.0", "1.2", "2.0", "2.1"}, ("", "1.2", "name>=1.2")),  # It was there before, and came back.
     ],
 )
 def test_where_the_release_is_not_known_an_older_one_may_lack_the_name_too(
@@ -491,6 +492,7 @@ def test_where_the_release_is_not_known_an_older_one_may_lack_the_name_too(
     found = directions.direction_of(parts, {})
     assert found is not None
     assert (found.removed_in, found.added_in, found.requirement) == expected
+    assert found.again == ({"1.0", "2.1"} <= there)
     if "1.2" in there:
         has_it = directions.direction_of(parts, {"name": "1.2"})
         assert has_it is not None
