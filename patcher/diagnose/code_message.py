@@ -35,6 +35,8 @@ _NEAR = 2
 
 def parse_by_code(line: str, calls: Sequence[Call]) -> MessageParts | None:
     """Parse a message with the help of the frames; None for a message that they tell nothing of."""
+    if (whole := _MORE_THAN_ALL.search(line)) is not None and float(whole["asked"]) > float(whole["all"]):
+        return MessageParts("allocation", wanted=f"{whole['asked']} GiB", found=f"{whole['all']} GiB")
     if not calls:
         return None
     line, last = line.strip(), calls[-1]
@@ -82,6 +84,9 @@ def _any_code(pattern: str, calls: Sequence[Call]) -> bool:
 
 
 _OUT_OF_MEMORY = re.compile(r"(?:torch\.(?:cuda\.)?)?OutOfMemoryError: |RuntimeError: (?:CUDA|HIP|NPU) out of memory")
+_MORE_THAN_ALL = re.compile(r"Tried to allocate (?P<asked>[\d.]+) GiB\b.{0,80}? total capacity of (?P<all>[\d.]+) GiB")
+"""What torch says of one allocation: `Tried to allocate 74.16 GiB. GPU 0 has a total capacity of 44.40 GiB of which …`.
+"""
 _NOT_ASKING = re.compile(r"/(?:torch|triton|functorch)/|^<|/lib/python3[\d.]*/(?!site-packages|dist-packages)")
 _LONGEST = 100
 """Characters of a line of code that is quoted. Set by hand."""

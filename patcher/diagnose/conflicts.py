@@ -88,7 +88,8 @@ def _exclude(one: SpecifierSet, other: SpecifierSet) -> bool:
             bound = Version(specifier.version.removesuffix(".*"))
         except InvalidVersion:
             return False
-        points += [bound, Version(f"{bound.public}.post999"), *_neighbours(bound)]
+        above = bound.base_version if bound.is_devrelease or bound.is_postrelease else bound.public
+        points += [bound, Version(f"{above}.post999"), *_neighbours(bound)]
     both = one & other
     return not any(both.contains(point, prereleases=True) for point in points)
 

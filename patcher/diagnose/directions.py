@@ -52,6 +52,8 @@ _OF_ONES_OWN = frozenset(
     ("common", "config", "data", "lib", "model", "models", "scripts", "src", "tests", "tools", "utils")
 )
 """Modules that people often have in their own trees. Packages of these names on PyPI have nothing to do with them."""
+_PLUGIN = re.compile(r"(?:^|/)(?P<name>vllm_(?:ascend|omni|gaudi|spyre|metax|kunlun|rbln|neuron|mlu|musa))/")
+"""Packages that change vLLM from outside, each release of which is made for one of vLLM's."""
 _CHECKED_OUT = frozenset(("verl", "vllm", "sglang", "transformers", "megatron", "trl", "peft", "accelerate", "ray"))
 """Packages that people install from a checkout. Their files then lie outside of site-packages."""
 
@@ -68,6 +70,11 @@ def direction_at(
     own = parts.package and (party(at) == distribution(parts.package) or is_beside(at, parts))
     if own and at is not None and (at.installed or parts.package != "verl"):
         return None  # The package lacks its own name: the installation, or what is optional in it, is incomplete.
+    plugin = _PLUGIN.search(at.path) if at is not None and parts.package == "vllm" else None
+    if plugin is not None:
+        text = "{asker} is made for one release of {name}: take the two that go together, and move neither alone"
+        name = plugin["name"].replace("_", "-")
+        return Direction("vllm", parts.symbol, unknown=phrase(text, asker=name, name="vllm"))
     folders = _installed_folders(session)
     known = {**_installed_versions(folders), **known}
     symbol = ""

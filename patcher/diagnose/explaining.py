@@ -38,6 +38,7 @@ from patcher.diagnose.parties import (
     caller_of,
     frame_above,
     given_by_configuration,
+    hands_on,
     outside_of,
     party,
 )
@@ -94,6 +95,8 @@ def explain(
     texts = [one.frame for one in calls if one.frame] or texts
     frames = [frame for text in texts if (frame := frame_of(text)) is not None]
     at = (_sender(raised, frames) if _NOT_PICKLED.search(first) else None) or _asking_frame(texts, frames)
+    if parts is not None and parts.matter in _OF_CALLS and calls and hands_on(calls[-1]):
+        at = _asking_frame([one.frame for one in calls if not hands_on(one)], frames) or at
     if parts is not None and parts.matter == "claim":
         at = frames[-1] if frames else None
     elif parts is not None and parts.matter == "unwritten":
@@ -223,6 +226,7 @@ def _asking_frame(texts: Sequence[str], frames: Sequence[Frame]) -> Frame | None
     return _innermost(asking) or _innermost(frames) or frames[-1]
 
 
+_OF_CALLS = ("unexpected-argument", "missing-argument", "too-many-arguments", "argument-twice")
 _OF_WORKER = re.compile(r"\bWorker failed with error '")
 """What an engine raises for an exception that one of its workers has told it."""
 _NOT_PICKLED = re.compile(r"\b(?:cannot|can't) (?:pickle|get local object)\b", re.IGNORECASE)

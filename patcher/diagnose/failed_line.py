@@ -59,7 +59,7 @@ def failed_line(explanation: Explanation, known: Mapping[str, str]) -> FailedLin
     bare = parts.matter in ("unprovided", "claim")
     if len(code) < _SHORTEST or (_REFUSES.match(explanation.line) and not bare):
         return None
-    inner = _within(at, name)
+    inner, called = _within(at, name), _called(explanation.line) if parts.matter in _OF_CALLEE else ""
     try:
         releases = final(versions(name))
     except ReleaseError:
@@ -70,12 +70,20 @@ def failed_line(explanation: Explanation, known: Mapping[str, str]) -> FailedLin
         package = _package_folder(name, release, inner)
         return None if package is None else _holds(package.parent / inner, code)
 
+    @cache
+    def asks(release: str) -> bool:
+        """Whether the file still calls the same, with other arguments or in another statement."""
+        package = _package_folder(name, release, inner)
+        return package is not None and bool(called) and _holds(package.parent / inner, called)
+
     having = _release_with_line(releases, known.get(name, ""), stands)
     later = [one for one in releases if having and Version(one) > Version(having)]
     if not later or stands(later[-1]) is not False:
         return None
     changed = first(later[:-1], later[-1], lambda release: None if (found := stands(release)) is None else not found)
     changed = changed or later[0]
+    if asks(changed):
+        return None  # `self.engine.backward(loss, sync=True, **kwargs)` fails as `self.engine.backward(loss)` did.
     package = _package_folder(name, changed, inner)
     if package is None or (len(code) >= _TELLING and _is_elsewhere(package, code)):
         return None
@@ -109,6 +117,22 @@ def _package_folder(name: str, release: str, inner: str) -> Path | None:
 def _squeezed(code: str) -> str:
     """Code without what formatters change: spaces, brackets around an expression, a comma at the end, quotes."""
     return re.sub(r",(?=[\])}])|[()\\]", "", re.sub(r"\s+", "", code)).replace("'", '"')
+
+
+def _called(line: str) -> str:
+    """What a line calls, without its arguments, as `_squeezed` has it; "" for a name that many lines may call."""
+    found = _CALLS.search(line.split("\n")[0])
+    name = _squeezed(found["name"]) if found is not None else ""
+    return name if len(name) >= _SHORTEST_NAME else ""
+
+
+_OF_CALLEE: frozenset[Matter] = frozenset(
+    ("none", "missing-attribute", "unexpected-argument", "missing-argument", "too-many-arguments", "argument-twice")
+)
+"""Failures that are of what is called, whatever else stands in the line."""
+_SHORTEST_NAME = 8
+"""Characters of a name that is looked for. A shorter one, as `update`, is called in many places."""
+_CALLS = re.compile(r"(?P<name>[A-Za-z_][\w.]*)\(")
 
 
 def _holds(file: Path, code: str) -> bool:

@@ -3,9 +3,10 @@ match."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 
 from patcher.diagnose.evidence import LINE_LENGTH, LogLine
 from patcher.diagnose.log_stream import Block, line_at
@@ -54,8 +55,7 @@ class Sign:
         # Most lines near a match hold no word of the other patterns. That test takes less time than one pattern.
         if not all(any(word in together for word in words) for words in self._near_words):
             return False
-        bare = [_stripped(one).text for one in around]
-        return all(any(_matches_line(pattern, one) for one in bare) for pattern in self._near)
+        return all(map(partial(_is_near, around), self._near, self._near_words))
 
     @cached_property
     def _near_words(self) -> tuple[frozenset[str], ...]:
@@ -80,6 +80,15 @@ def words_of(pattern: str) -> frozenset[str]:
         return required_words(pattern)
     except ValueError:
         return frozenset({""})
+
+
+def _is_near(around: Sequence[str], pattern: TimedPattern, words: frozenset[str]) -> bool:
+    """Whether one of the lines matches a pattern, of which a line holds one of these words at least."""
+    for one in around:
+        lowered = one.lower()
+        if any(word in lowered for word in words) and _matches_line(pattern, _stripped(one).text):
+            return True
+    return False
 
 
 def _matches_line(search: TimedPattern, text: str) -> bool:

@@ -104,6 +104,10 @@ _NOT_SUPPORTED = re.compile(
     r" (?:isn.t|is not) (?:yet )?supported(?: yet)?(?: by \w+)?\.?$"
 )
 """A kind of model, by its name in config.json, that a package refuses: `qwen2_5_vl isn't supported yet.`"""
+_NO_CLASS = re.compile(
+    r"(?=.*\b(?:not|no|unknown|unsupported)\b).*\barchitectures?:? \[?['\"](?P<kind>\w+For\w+)['\"]\]?", re.IGNORECASE
+)
+"""The same by the class in config.json: `Can not found rewrite for architectures: ['GlmMoeDsaForCausalLM']`."""
 _NOT_PICKLED = re.compile(r"\b(?:cannot|can't) pickle\b", re.IGNORECASE)
 _OF_GPU = re.compile(r"\b(?:requires?|needs?) .*\b(?:GPUs?|SM ?\d|sm_\d|[Cc]ompute capability)")
 
@@ -123,7 +127,7 @@ def _of_words(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> P
             return phrase(text, name=name, package=party(at) or "it", place=asker.shown)
     if (refused := refused_class(parts.found)) is not None:
         return refused
-    unknown = _NOT_SUPPORTED.match(parts.found)
+    unknown = _NOT_SUPPORTED.match(parts.found) or _NO_CLASS.match(parts.found)
     if unknown is not None and at is not None and at.installed and party(at):
         text = "{kind} is not known to this release of {package}: install a later one, which may know it"
         return phrase(text, kind=unknown["kind"], package=party(at))

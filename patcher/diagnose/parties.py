@@ -23,6 +23,11 @@ HANDS_ON = re.compile(
 `return func(*args, **kwargs)`, the version checks of transformers, torch's calls of operators and of compiled code of
 any package, Ray's waits for what another process answers, and triton's walk through the code of a kernel. A text that
 was pasted as Markdown has lost the underscores of `__getattr__`."""
+_FORWARDS = re.compile(
+    r"(?:return |\w+ = )?(?:await )?(?:self\.)?\w+"
+    r"\((?:(?:self|cls), ?)?(?:\*\w*args, ?\*\*\w*kwargs|\*\*\w*kwargs|\*\w*args)\)"
+)
+"""The line of a decorator that calls what it wraps with all that it was given: `return fn(self, **kwargs)`."""
 _GETS = re.compile(r", in (?:__)?getattr(?:ibute)?(?:__)?$")
 _FUNCTION = re.compile(r", in (?P<name>\S+)$")
 ENGINES = frozenset(("vllm", "sglang"))
@@ -49,7 +54,7 @@ _NAMES_OF: Mapping[str, str] = {
     "flash-attn": "flash_attn_with_kvcache flash_attn_qkvpacked_func flash_attn_varlen_qkvpacked_func FlashAttnFunc "
     "FlashAttnVarlenFunc FlashAttnQKVPackedFunc flash_attn_func flash_attn_varlen_func",
     "transformers": "AutoModelForCausalLM AutoTokenizer AutoProcessor AutoConfig PreTrainedModel PretrainedConfig "
-    "PreTrainedTokenizerFast TrainingArguments Seq2SeqTrainingArguments GenerationMixin GenerationConfig DynamicCache "
+    "PreTrainedTokenizerFast GenerationMixin GenerationConfig DynamicCache "
     "StaticCache BitsAndBytesConfig LlamaConfig Qwen2Config Qwen3Config Qwen2VLConfig Qwen2TokenizerFast "
     "LlamaTokenizerFast WeightConverter LlamaRotaryEmbedding MistralRotaryEmbedding Qwen2RotaryEmbedding "
     "GemmaRotaryEmbedding LlamaRMSNorm Qwen2RMSNorm",
@@ -81,6 +86,11 @@ _NAMES_OF: Mapping[str, str] = {
 }
 _OWNERS = {name: package for package, names in _NAMES_OF.items() for name in names.split()}
 """Classes and functions that other packages call, and whose name is that of one package only: its distribution."""
+
+
+def hands_on(call: Call) -> bool:
+    """Whether a frame only passes a call on, by its function or by its line of code."""
+    return HANDS_ON.search(call.frame) is not None or _FORWARDS.fullmatch(call.code.strip()) is not None
 
 
 def owner_of(symbol: str) -> str:
@@ -125,7 +135,7 @@ def is_getter(call: Call) -> bool:
 
 def asks_itself(name: str, calls: Sequence[Call]) -> bool:
     """Whether the code that fails asks `self` for an attribute."""
-    asking = [one for one in calls if not HANDS_ON.search(one.frame)]
+    asking = [one for one in calls if not hands_on(one)]
     # `self.vocab = self.processor.vocab` sets it in `self`, and asks another object.
     of = re.findall(rf"([\w.\])]+)\.{re.escape(name)}\b(?!\s*=(?!=))", asking[-1].code) if asking else []
     return bool(of) and set(of) == {"self"}
@@ -150,7 +160,7 @@ def _party_of_all(parts: MessageParts, calls: Sequence[Call]) -> str:
     of = [
         party(frame)
         for one, frame in known
-        if not (HANDS_ON.search(one.frame) or _MACHINERY.match(frame.path) or (frame.installed and not frame.package))
+        if not (hands_on(one) or _MACHINERY.match(frame.path) or (frame.installed and not frame.package))
     ]
     return of[-1] if len(of) >= _FEWEST and len(set(of)) == 1 else ""
 
@@ -216,7 +226,7 @@ def frame_above(calls: Sequence[Call]) -> Frame | None:
     """The frame that has called the innermost one, as far as it asks for something itself; None where there is none."""
     for one in reversed(calls[:-1]):
         frame = frame_of(one.frame)
-        if frame is not None and not HANDS_ON.search(one.frame) and not _MACHINERY.match(frame.path):
+        if frame is not None and not hands_on(one) and not _MACHINERY.match(frame.path):
             return frame
     return None
 
@@ -226,7 +236,7 @@ def outside_of(name: str, calls: Sequence[Call]) -> Frame | None:
     there is none."""
     for one in reversed(calls[:-1]):
         frame = frame_of(one.frame)
-        if frame is None or HANDS_ON.search(one.frame) or _MACHINERY.match(frame.path):
+        if frame is None or hands_on(one) or _MACHINERY.match(frame.path):
             continue
         if party(frame) != name and not (frame.installed and not frame.package):
             return frame
@@ -243,7 +253,7 @@ def caller_of(at: Frame | None, calls: Sequence[Call]) -> tuple[Frame, str] | No
     known = [(frame, one) for one in calls if (frame := frame_of(one.frame)) is not None]
     places = [number for number, (frame, _) in enumerate(known) if frame == at]
     for frame, one in reversed(known[: places[-1]] if places else []):
-        if HANDS_ON.search(one.frame) or _MACHINERY.match(frame.path) or (frame.installed and not frame.package):
+        if hands_on(one) or _MACHINERY.match(frame.path) or (frame.installed and not frame.package):
             continue
         if party(frame) not in ("", party(at)):
             return frame, one.code.strip().partition("\n")[0]

@@ -150,6 +150,13 @@ def sentence_of(parts: MessageParts, who: Phrase, versions: Mapping[str, str]) -
         case "environment":
             text = "{who} reads the environment variable {name}, which is not set"
             return phrase(text, who=who, name=names)
+        case "allocation" if parts.wanted:
+            text = (
+                "one tensor of {asked} is asked for, and the whole GPU has {found}: smaller shares and offload do not "
+                "help; a size of the input is too large (image, sequence, batch), or attention is computed in whole, "
+                "where flash attention would not need that tensor"
+            )
+            return phrase(text, asked=parts.wanted, found=parts.found)
         case "allocation":
             return phrase("the memory is asked for at {place}: {code}", place=parts.symbol, code=parts.found)
         case "validation":

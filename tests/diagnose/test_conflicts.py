@@ -56,6 +56,10 @@ def test_the_two_wishes_that_exclude_each_other_are_named() -> None:
         ("==2.*", ">=2.5", False),
         ("<1", ">=0.9", False),
         ("", "==2", False),
+        ("==2.7.0.dev20250311", "==2.7.0.dev20250310", True),
+        ("==2.7.0.dev1", ">=2.7.0.dev1", False),
+        ("==0.0.28.post2", "==0.0.28", True),
+        (">2.7.0.post1", "<2.8", False),
     ],
 )
 def test_wishes_are_compared_as_versions(one: str, other: str, excluded: bool) -> None:

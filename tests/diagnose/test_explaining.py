@@ -19,7 +19,7 @@ from patcher.diagnose.diagnosis import Diagnosis, Explanation
 from patcher.diagnose.directions import _direction, refusals
 from patcher.diagnose.exception_message import MessageParts, parse_message
 from patcher.diagnose.fixes import FixContext
-from patcher.diagnose.frame import Frame
+from patcher.diagnose.frame import Frame, frame_of
 from patcher.diagnose.known_issues import FILE, known_issues, normalised, read
 from patcher.diagnose.message_words import remedy_in, to_search_for
 from patcher.diagnose.nearest_keys import nearest_keys
@@ -889,3 +889,14 @@ def test_a_log_that_begins_in_a_traceback_may_end_in_a_plain_exception() -> None
     assert root is not None
     assert root.explanation is not None
     assert str(root.explanation.sentence).startswith(f"{WHO} says: Installed CUDA version 11.0")
+
+
+def test_a_plugin_of_vllm_goes_with_one_release_of_it() -> None:
+    message = "ImportError: cannot import name 'MLA' from 'vllm.attention' (/env/site-packages/vllm/attention/layer.py)"
+    parts = parse_message([message])
+    assert parts is not None
+    at = frame_of('  File "/home/me/vllm-ascend/vllm_ascend/models/layers/mla.py", line 42, in <module>')
+    found = directions.direction_at(None, parts, {}, at)  # type: ignore[arg-type]
+    assert found is not None
+    assert found.requirement == ""
+    assert str(found.unknown).startswith("vllm-ascend is made for one release of vllm")

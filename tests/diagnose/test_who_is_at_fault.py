@@ -849,3 +849,26 @@ def test_frames_of_a_launcher_are_not_those_of_the_rank_below() -> None:
     assert root is not None
     assert root.explanation is not None
     assert "run.py" not in str(root.explanation.sentence)
+
+
+def test_a_decorator_that_hands_on_all_that_it_was_given_is_not_who_asks() -> None:
+    lines = (
+        frame("/home/me/train.py", "trainer = pl.Trainer(resume_from_checkpoint=path)", "main"),
+        frame(f"{SITE}/pytorch_lightning/utilities/argparse.py", "return fn(self, **kwargs)", "insert_env_defaults"),
+        "TypeError: Trainer.__init__() got an unexpected keyword argument 'resume_from_checkpoint'\n",
+    )
+    assert said(*lines)[0].startswith("/home/me/train.py:12 passes resume_from_checkpoint")
+    changed = lines[1].replace("fn(self, **kwargs)", "fn(self, extra=1, **kwargs)")
+    assert said(lines[0], changed, lines[2])[0].startswith("pytorch_lightning (pytorch_lightning/")
+
+
+def test_one_allocation_that_no_gpu_of_this_size_can_hold() -> None:
+    log = (
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate {0} GiB. GPU 0 has a total capacity of 44.40 "
+        "GiB of which 29.89 GiB is free.\n"
+    )
+    for size, whole in (("74.16", True), ("30.10", False)):
+        root = diagnosed(log.format(size)).root
+        assert root is not None
+        text = str(root.explanation.sentence) if root.explanation is not None else ""
+        assert ("one tensor of 74.16 GiB is asked for, and the whole GPU has 44.40 GiB" in text) == whole
