@@ -84,7 +84,9 @@ def _any_code(pattern: str, calls: Sequence[Call]) -> bool:
 
 
 _OUT_OF_MEMORY = re.compile(r"(?:torch\.(?:cuda\.)?)?OutOfMemoryError: |RuntimeError: (?:CUDA|HIP|NPU) out of memory")
-_MORE_THAN_ALL = re.compile(r"Tried to allocate (?P<asked>[\d.]+) GiB\b.{0,80}? total capacity of (?P<all>[\d.]+) GiB")
+_MORE_THAN_ALL = re.compile(
+    r"Tried to allocate (?P<asked>\d{1,9}(?:\.\d+)?) GiB\b.{0,80}? total capacity of (?P<all>\d{1,9}(?:\.\d+)?) GiB"
+)
 """What torch says of one allocation: `Tried to allocate 74.16 GiB. GPU 0 has a total capacity of 44.40 GiB of which …`.
 """
 _NOT_ASKING = re.compile(r"/(?:torch|triton|functorch)/|^<|/lib/python3[\d.]*/(?!site-packages|dist-packages)")

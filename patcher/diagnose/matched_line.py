@@ -147,7 +147,6 @@ class WordSet:
 
     def __init__(self, words: tuple[tuple[str, WordRole], ...]) -> None:
         roles = [role for _, role in words]
-        self.words = words
         self.signs = tuple({id(sign): sign for role in roles for sign in role.signs}.values())
         """The symptoms' matches that the line may be, each once."""
         self.is_brief = all(role.brief for role in roles)

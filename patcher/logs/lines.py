@@ -159,9 +159,12 @@ def _unwrapped(text: str) -> str:
     if found is None:
         return text
     try:
-        return str(json.loads(f'"{found["text"]}"')).rstrip()
+        held = str(json.loads(f'"{found["text"]}"'))
     except ValueError:
         return found["text"]
+    # An escape may hold half a character (`\\ud83d`), the end of a line, or a colour.
+    whole = held.encode("utf-8", "replace").decode()
+    return _ANSI.sub("", whole).rstrip().replace("\n", " ")
 
 
 def _without_markup(text: str) -> str:

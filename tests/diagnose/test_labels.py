@@ -125,3 +125,11 @@ def test_a_line_that_a_logger_has_put_into_json_is_what_it_holds() -> None:
 def test_a_prefix_of_ray_whose_actor_has_a_rank_in_its_name() -> None:
     told = strip_prefix("(EnvGroup(rank=1) pid=49603) RuntimeError: no device")
     assert (told.text, told.speaker) == ("RuntimeError: no device", "(EnvGroup(rank=1) pid=49603)")
+
+
+def test_what_json_may_hold_does_not_get_out_of_its_line() -> None:
+    assert (
+        strip_prefix('{"message": "half \\ud83d of one\\nand \\u001b[31mred\\u001b[0m\\n"}').text
+        == "half ? of one and red"
+    )
+    assert strip_prefix('{"message": "bad \\q escape"}').text == "bad \\q escape"
