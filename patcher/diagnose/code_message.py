@@ -37,6 +37,9 @@ def parse_by_code(line: str, calls: Sequence[Call]) -> MessageParts | None:
     """Parse a message with the help of the frames; None for a message that they tell nothing of."""
     if (whole := _MORE_THAN_ALL.search(line)) is not None and float(whole["asked"]) > float(whole["all"]):
         return MessageParts("allocation", wanted=f"{whole['asked']} GiB", found=f"{whole['all']} GiB")
+    if (pieces := _IN_PIECES.search(line)) is not None and _bytes(pieces, "unused") > _bytes(pieces, "asked"):
+        unused = f"{pieces['unused']} {pieces['unused_in']}"
+        return MessageParts("allocation", names=(unused,), wanted=f"{pieces['asked']} {pieces['asked_in']}")
     if not calls:
         return None
     line, last = line.strip(), calls[-1]
@@ -89,6 +92,16 @@ _MORE_THAN_ALL = re.compile(
 )
 """What torch says of one allocation: `Tried to allocate 74.16 GiB. GPU 0 has a total capacity of 44.40 GiB of which …`.
 """
+_IN_PIECES = re.compile(
+    r"Tried to allocate (?P<asked>\d{1,9}(?:\.\d+)?) (?P<asked_in>[MG]iB)\b"
+    r".{0,500}? (?P<unused>\d{1,9}(?:\.\d+)?) (?P<unused_in>[MG]iB) is reserved by PyTorch but unallocated"
+)
+
+
+def _bytes(found: re.Match[str], name: str) -> float:
+    return float(found[name]) * (1024 if found[f"{name}_in"] == "GiB" else 1)
+
+
 _NOT_ASKING = re.compile(r"/(?:torch|triton|functorch)/|^<|/lib/python3[\d.]*/(?!site-packages|dist-packages)")
 _LONGEST = 100
 """Characters of a line of code that is quoted. Set by hand."""

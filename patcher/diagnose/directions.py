@@ -22,6 +22,7 @@ from packaging.version import InvalidVersion, Version
 
 from patcher.analysis.meaning.moves import moved_in, spelled_alike
 from patcher.analysis.symbols import Symbols
+from patcher.analysis.symbols.definition import Module
 from patcher.check.targets import release_folder
 from patcher.diagnose.asking_code import (
     argument_of_model_part,
@@ -165,6 +166,10 @@ def direction_of(parts: MessageParts, known: Mapping[str, str], *, moves: bool =
         return None
     if found is not None and found.added_in in releases and not found.removed_in:
         found = replace(found, again=any(map(looked.get, releases[: releases.index(found.added_in)])))
+    # `from package import name` imports a module of that name; `package.name` does not.
+    if found is None and moves and not parts.file and _is_module(symbols(version), parts.symbol):
+        text = "{symbol} is a module of {name} that nothing has imported by then: write import {symbol} before"
+        return Direction(name, parts.symbol, unknown=phrase(text, symbol=parts.symbol, name=name))
     if found is None and moves and not parts.cut and has(version):
         return Direction(name, parts.symbol, unknown=_there(name, parts, version, known=name in known))
     if found is not None and found.unknown and not parts.near and (here := symbols(version)) is not None:
@@ -301,6 +306,10 @@ def _of_unknown_release(
     if added is None:
         return found
     return replace(found, added_in=added) if found is not None else Direction(name, symbol, added_in=added)
+
+
+def _is_module(found: Symbols | None, symbol: str) -> bool:
+    return found is not None and isinstance(found.modules.find(symbol), Module)
 
 
 def _never_without(found: Direction, releases: Sequence[str], has_near: Has) -> bool:

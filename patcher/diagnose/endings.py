@@ -40,6 +40,8 @@ _ENDINGS: tuple[tuple[str, str, How], ...] = (
     ("out of bounds values", r"^#\s*Out of bounds values\s*:\s*[1-9]\d*\s+FAILED", "failed"),
     # The table of vLLM's and SGLang's serving benchmark.
     ("serving benchmark result", r"^=+ Serving Benchmark Result =+", "closed"),
+    # HTCondor's of a job.
+    ("normal termination", r"\bNormal termination \(return value 0\)", "done"),
     ("pipeline complete", r"^\W*pipeline complete!?\W*$", "done"),
     ("application shutdown complete", r"Application shutdown complete", "closed"),
     ("exit", r"\bexit(?:ed)?(?: with)?(?: status| code|code)?\s*[:=]?\s*0\b(?!\.)", "closed"),

@@ -13,7 +13,7 @@ from patcher.diagnose.frame import Frame, distribution, frame_of
 
 HANDS_ON = re.compile(
     r", in (?:(?:__)?(?:[gs]et|del)attr(?:ibute)?(?:__)?|_(?:wrapped_)?call_impl"
-    r"|inner|wrapped_f(?:n|unc)|decorate_context|_compare_versions|require_version(?:_core)?)$"
+    r"|inner|wrapped_f(?:n|unc)|decorate_context|_get_module|_compare_versions|require_version(?:_core)?)$"
     r"|torch/_ops\.py\", line \d+, in __call__$"
     r"|torch/(?:_dynamo/(?:eval_frame|utils|external_utils)|_compile|fx/\w+)\.py\", line \d+, in \S+$"
     r"|ray/_private/\w+\.py\", line \d+, in (?:get|get_objects|wait|wrapper|auto_init_wrapper)$"

@@ -150,6 +150,12 @@ def sentence_of(parts: MessageParts, who: Phrase, versions: Mapping[str, str]) -
         case "environment":
             text = "{who} reads the environment variable {name}, which is not set"
             return phrase(text, who=who, name=names)
+        case "allocation" if parts.names:
+            text = (
+                "{asked} are asked for, and torch holds {unused} that it does not use: its memory is in pieces that "
+                "are too small. Set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True first"
+            )
+            return phrase(text, asked=parts.wanted, unused=parts.names[0])
         case "allocation" if parts.wanted:
             text = (
                 "one tensor of {asked} is asked for, and the whole GPU has {found}: smaller shares and offload do not "

@@ -900,3 +900,18 @@ def test_a_plugin_of_vllm_goes_with_one_release_of_it() -> None:
     assert found is not None
     assert found.requirement == ""
     assert str(found.unknown).startswith("vllm-ascend is made for one release of vllm")
+
+
+def test_a_module_that_nothing_has_imported_is_no_broken_installation(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "name").mkdir()
+    (tmp_path / "name/__init__.py").touch()
+    (tmp_path / "name/config.py").touch()
+    monkeypatch.setattr(directions, "versions", lambda _: RELEASES)
+    monkeypatch.setattr(directions, "release_folder", lambda _, __: tmp_path)
+    parts = parse_message(["AttributeError: module 'name' has no attribute 'config'"])
+    assert parts is not None
+    found = directions.direction_of(parts, {})
+    assert found is not None
+    assert str(found.unknown).endswith("write import name.config before")
