@@ -300,7 +300,7 @@ def test_a_job_that_ray_says_succeeded_has_not_failed_of_what_ends_its_servers()
 
 def test_a_job_that_was_started_again_and_ended_normally_has_not_failed() -> None:
     failed = "torch.distributed.elastic.multiprocessing.errors.ChildFailedError:\n  exitcode  : 85 (pid: 149)\n"
-    ended = "- 13:11:23.0 `005 terminated` Job terminated. - (1) Normal termination (return value {0}); Usr 0 00:00:06\n"
+    ended = "- 13:11:23.0 `005 terminated` Job terminated. - (1) Normal termination (return value {0})\n"
     assert diagnosed(failed).verdict == "failed"
     assert diagnosed(failed + ended.format(0)).verdict == "ok"
     assert diagnosed(failed + ended.format(1)).verdict == "failed"

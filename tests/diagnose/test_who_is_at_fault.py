@@ -877,8 +877,8 @@ def test_one_allocation_that_no_gpu_of_this_size_can_hold() -> None:
 def test_memory_that_torch_holds_and_does_not_use_is_in_pieces() -> None:
     log = (
         "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 35.60 GiB. GPU 0 has a total capacity of 79.33 "
-        "GiB of which 26.16 GiB is free. Of the allocated memory 11.97 GiB is allocated by PyTorch, and {0} is reserved "
-        "by PyTorch but unallocated.\n"
+        "GiB of which 26.16 GiB is free. Of the allocated memory 11.97 GiB is allocated by PyTorch, and {0} is "
+        "reserved by PyTorch but unallocated.\n"
     )
     for unused, pieces in (("40.69 GiB", True), ("40.69 MiB", False)):
         root = diagnosed(log.format(unused)).root
