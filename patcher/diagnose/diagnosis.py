@@ -60,6 +60,9 @@ class Direction:
     """The installed package whose code uses the missing name."""
     asks_until: str = ""
     """The first release of `asker` that no longer uses it."""
+    asks_since: str = ""
+    """The first release of `asker` that uses it, where the name came later than the installed release of what is asked.
+    """
     against_asker: tuple[str, ...] = ()
     """Installed packages whose requirements exclude that release of `asker`."""
 
@@ -73,6 +76,8 @@ class Direction:
     @property
     def asker_requirement(self) -> str:
         """The alternative: the release of `asker` to install, as pip takes it; "" where none is known."""
+        if self.asks_since:
+            return f"{self.asker}<{self.asks_since}"
         return f"{self.asker}>={self.asks_until}" if self.asks_until else ""
 
 
@@ -250,6 +255,7 @@ def _explanation(one: Explanation) -> dict[str, Any]:
             "refused_by": list(direction.against),
             "asker": direction.asker,
             "asks_until": direction.asks_until,
+            "asks_since": direction.asks_since,
             "asker_requirement": direction.asker_requirement,
             "asker_refused_by": list(direction.against_asker),
             "unknown": str(direction.unknown),

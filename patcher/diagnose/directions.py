@@ -98,6 +98,8 @@ def direction_at(
         return None  # A package and its own class: what is usual says more than that no release tells.
     if found.removed_in and at is not None and at.installed and at.package not in ("", parts.package):
         found = replace(found, asker=distribution(at.package), asks_until=_asks_until(at, found, parts, known))
+    elif found.added_in and at is not None and at.installed and at.package not in ("", parts.package):
+        found = replace(found, asker=distribution(at.package), asks_since=_asks_since(at, found, parts, known))
     against = refusals(folders, found.requirement, known)
     return replace(found, against=against, against_asker=refusals(folders, found.asker_requirement, known))
 
@@ -361,11 +363,36 @@ def _between(name: str, symbol: str, earlier: Sequence[str], seen: Mapping[str, 
     return phrase("no release of {name} that was looked at has it", name=name)
 
 
+def _word(found: Direction, parts: MessageParts) -> str:
+    """The word by which code asks for what is missing."""
+    return parts.symbol if parts.matter == "missing-module" else re.split(r"[.(]", found.symbol.rstrip(")"))[-1]
+
+
+def _asks_since(at: Frame, found: Direction, parts: MessageParts, known: Mapping[str, str]) -> str:
+    """The first release of the asking package whose file contains the name; "" where all of them do, or where that is
+    not known."""
+    name, word = distribution(at.package), _word(found, parts)
+    try:
+        releases = final(versions(name))
+    except ReleaseError:
+        return ""
+
+    @cache
+    def asks(release: str) -> bool | None:
+        try:
+            return still_asks(release_folder(name, release), at.path, word)
+        except ReleaseError:
+            return None
+
+    here = known.get(name, "").partition("+")[0] or next(reversed(releases), "")
+    if here not in releases or not asks(here):
+        return ""
+    return first(releases[: releases.index(here)], here, asks) or ""
+
+
 def _asks_until(at: Frame, found: Direction, parts: MessageParts, known: Mapping[str, str]) -> str:
     """The first newer release of the asking package whose file does not contain the name; "" where none is known."""
-    name, word = distribution(at.package), re.split(r"[.(]", found.symbol.rstrip(")"))[-1]
-    if parts.matter == "missing-module":
-        word = parts.symbol
+    name, word = distribution(at.package), _word(found, parts)
     try:
         releases = final(versions(name))
     except ReleaseError:

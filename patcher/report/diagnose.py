@@ -176,6 +176,9 @@ def _explained(one: Explanation, tongue: Language, columns: int) -> Iterator[str
                 "{name} asks for it no more since {version}", name=direction.asker, version=direction.asks_until
             )
             yield from _item(phrase("or"), show(text, tongue), tongue, columns)
+        if direction.asks_since:
+            text = phrase("{name} asks for it since {version}", name=direction.asker, version=direction.asks_since)
+            yield from _item(phrase("or"), show(text, tongue), tongue, columns)
         # Two ways out: another release of what is asked, or of the package that asks. `against`: what is installed and
         # would make pip refuse it.
         ways = [(direction.requirement, direction.against), (direction.asker_requirement, direction.against_asker)]

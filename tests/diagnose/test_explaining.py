@@ -915,3 +915,28 @@ def test_a_module_that_nothing_has_imported_is_no_broken_installation(
     found = directions.direction_of(parts, {})
     assert found is not None
     assert str(found.unknown).endswith("write import name.config before")
+
+
+@pytest.mark.parametrize(
+    ("asking", "known", "since"),
+    [
+        ({"1.2", "2.0", "2.1"}, {}, "1.2"),
+        ({"1.2", "2.0", "2.1"}, {"asker": "1.2"}, "1.2"),
+        (set(RELEASES), {}, ""),  # All ask, so another release of what is asked is the only way.
+        ({"1.2"}, {"asker": "2.0"}, ""),  # The one that ran does not have the name in that file.
+    ],
+)
+def test_where_a_name_came_later_the_releases_that_do_not_ask_yet_are_the_other_way(
+    asking: set[str], known: dict[str, str], since: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for release in RELEASES:
+        place = tmp_path / release / "asker"
+        place.mkdir(parents=True)
+        (place / "core.py").write_text("from name import x\n" if release in asking else "import name\n")
+    monkeypatch.setattr(directions, "versions", lambda _: RELEASES)
+    monkeypatch.setattr(directions, "release_folder", lambda _, release: tmp_path / release)
+    frame = Frame("asker/core.py", 2, "asker", installed=True)
+    found = directions.Direction("name", "name.x", added_in="2.0")
+    assert directions._asks_since(frame, found, MessageParts("missing-name"), known) == since
+    whole = directions.Direction("name", "name.x", added_in="2.0", asker="asker", asks_since=since)
+    assert whole.asker_requirement == (f"asker<{since}" if since else "")
