@@ -389,6 +389,7 @@ _RAISED_AS: tuple[tuple[str, str], ...] = (
         r"'\S+' object is not (?:callable|subscriptable|iterable|a mapping)|unsupported operand type\(s\) for ",
     ),
     ("TypeError", r"cannot unpack non-iterable |'\S+' not supported between instances of "),
+    ("AttributeError", r"Can't get attribute '\w+'"),
     ("NameError", r"name '\w+' is not defined"),
     ("UnboundLocalError", r"(?:cannot access )?local variable '\w+' "),
     ("ValueError", r"(?:not enough|too many) values to unpack \("),
@@ -402,6 +403,7 @@ MESSAGE_WORDS = (
     *(" required keyword-only argument", " positional argument but ", " positional arguments but "),
     *("' object is not ", "unsupported operand type(s)", "cannot unpack non-iterable "),
     *(" not supported between instances of ", "' is not defined", "local variable '", " values to unpack ("),
+    "can't get attribute '",
     *(" index out of range", " is out of bounds for ", "no such file or directory: '"),
 )
 """Each message in `_RAISED_AS` holds one of these words, in lower case."""

@@ -28,6 +28,12 @@ def of_mistakes(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) ->
         return _of_claim(parts, at, calls)
     if parts.matter == "words":
         return _of_words(parts, at, calls)
+    if parts.matter == "file" and at is not None and at.installed and f"-packages/{at.package}/" in parts.names[0]:
+        text = (
+            "a file of {package} itself is not there: it was installed without its data, as from a git address or an "
+            "archive that leaves such files out; install another release, or clone the repository and install that"
+        )
+        return phrase(text, package=party(at))
     if parts.matter == "deleted" and party(at):
         text = (
             "{package} deletes it without looking whether it is there: a mistake of this release, so look for its fix, "

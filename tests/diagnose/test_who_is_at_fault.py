@@ -885,3 +885,10 @@ def test_memory_that_torch_holds_and_does_not_use_is_in_pieces() -> None:
         assert root is not None
         text = str(root.explanation.sentence) if root.explanation is not None else ""
         assert ("torch holds 40.69 GiB that it does not use" in text) == pieces
+
+
+def test_a_package_without_a_file_of_its_own_is_not_wholly_installed() -> None:
+    line = frame(f"{SITE}/shelf/core/__init__.py", "with open(path) as stream:", "<module>")
+    missing = "FileNotFoundError: [Errno 2] No such file or directory: '{0}/version'\n"
+    assert "a file of shelf itself is not there" in said(line, missing.format(f"{SITE}/shelf/core"))[1]
+    assert "itself is not there" not in said(line, missing.format("/data/shelf"))[1]
