@@ -38,7 +38,7 @@ from patcher.diagnose.line_meaning import (
 )
 from patcher.diagnose.log_stream import AROUND, Block, line_at
 from patcher.diagnose.matched_line import MatchedLine, Sign
-from patcher.diagnose.metrics import MetricTrends
+from patcher.diagnose.metrics import MetricTrends, are_numbers_again
 from patcher.diagnose.progress import RunProgress
 from patcher.diagnose.python_form import before_pytest, is_listed, pytest_frames
 from patcher.diagnose.said_before import first_of, said_before
@@ -172,6 +172,8 @@ class LogAccumulator:
         self._exceptions = Exceptions()
         self._found = Evidence()
         self._hits: dict[str, Hit] = {}
+        self._lost: dict[str, str] = {}
+        """The line in which a course was last seen to be bad, by the symptom: a later one may show it good again."""
         self._versions: dict[str, str] = {}
         self._ends: dict[str, tuple[int, int]] = {}
         self._closed: LogLine | None = None
@@ -186,6 +188,9 @@ class LogAccumulator:
     def take(self, line: MatchedLine) -> None:
         """Take one line, with the words that it holds."""
         held = line.held
+        for symptom, lost in tuple(self._lost.items()):
+            if are_numbers_again(lost, line.stripped.text):
+                del self._lost[symptom], self._hits[symptom]
         if self.run.looping and held.is_brief:
             self.run.take_step(line)
             return
@@ -262,6 +267,8 @@ class LogAccumulator:
         if hit is None:
             hit = self._hits[symptom.id] = Hit(symptom, place, place, 0, self.run.step or 0)
         hit.last, hit.count = place, hit.count + 1
+        if symptom.kind == "course":
+            self._lost[symptom.id] = line.stripped.text
         waited = self._wait_before_end
         if symptom.part == "end" and (waited is None or waited.first.offset < self.run.progress):
             self._wait_before_end = self._waits.found(line.before(_BEFORE))

@@ -25,6 +25,17 @@ _CHANGE = 0.02
 """The least change, as a share of the mean."""
 
 
+_IS_NAN = re.compile(r"(?P<name>[A-Za-z][\w/]{0,60})['\"]?\s*[:=][\s'\"-]*nan\b", re.IGNORECASE)
+_IS_NUMBER = re.compile(r"(?P<name>[A-Za-z][\w/]{0,60})['\"]?\s*[:=][\s'\"-]*\d")
+
+
+def are_numbers_again(before: str, now: str) -> bool:
+    """Whether all that was nan in one line is a number in a later one: `grad_norm: nan` and `grad_norm: 3.98`. Mixed
+    precision looks for its scale in the first steps, and some of them overflow."""
+    lost = {found["name"] for found in _IS_NAN.finditer(before)}
+    return bool(lost) and lost <= {found["name"] for found in _IS_NUMBER.finditer(now)}
+
+
 @dataclass(slots=True)
 class _WatchedMetric:
     """One metric that one trend is about."""

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
 
 from patcher.diagnose.evidence import LogLine
+from patcher.diagnose.fixes import FixContext
 from patcher.diagnose.metrics import MetricTrends
+from patcher.diagnose.scanner import Scanner
+from patcher.diagnose.verdict import diagnosis_of
+from patcher.records.symptom_parse import load_symptoms
 from tests.diagnose.diagnosed import symptom
 
 
@@ -69,3 +75,17 @@ def test_metrics_may_come_and_go_and_change_places() -> None:
 
 def test_what_only_begins_like_a_number_is_none() -> None:
     assert began("above", [11, "1.2.3", 12, 13], more="value = 10") == 4
+
+
+def test_a_gradient_that_is_a_number_again_is_no_bad_course() -> None:
+    line = "Epoch [1][{0}/900]  lr: 1e-3, memory: 7239, loss: 1.9091, grad_norm: {1}\n"
+    lost = "".join(line.format(100 * at, norm) for at, norm in enumerate(("nan", "3.98"), 1))
+    scanner = Scanner(load_symptoms())
+
+    def found(log: str) -> list[str]:
+        whole = diagnosis_of(scanner.scan([("run.log", io.BytesIO(log.encode()))]), FixContext({}))
+        return [one.id for one in whole.findings]
+
+    assert found(lost) == []
+    assert found(line.format(100, "nan")) == ["loss-or-gradient-nan"]
+    assert found(lost + line.format(300, "nan")) == ["loss-or-gradient-nan"]
