@@ -42,7 +42,7 @@ demo: $(READY)  ## The whole round on a real verl release, in a scratch folder
 	@$(BIN)/uky-patch demo
 
 # Its tests mostly wait for hosts and programs.
-test: JOBS = 4
+test: JOBS = 6
 test: $(READY)  ## All tests but the slow lanes
 	$(PYTEST) -n $(JOBS) -m 'not slow and not hosts and not runtime and not ux'
 
