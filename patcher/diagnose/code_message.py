@@ -16,7 +16,7 @@ from patcher.diagnose.evidence import Call
 from patcher.diagnose.exception_message import MessageParts, is_key
 from patcher.diagnose.failed_code import called_in, constructed_in, divisor, mapping_with, statement_of, taken_from
 from patcher.diagnose.frame import frame_of
-from patcher.diagnose.parties import HANDS_ON
+from patcher.diagnose.parties import hands_on
 
 _OUT_OF_RANGE = re.compile(r"IndexError:(?: (?:list|tuple|string|deque) index out of range)?$|IndexError$")
 _OF_CPP = re.compile(
@@ -112,7 +112,7 @@ def _allocation(calls: Sequence[Call]) -> MessageParts | None:
     for one in reversed(calls):
         frame = frame_of(one.frame)
         code = one.code.strip().partition("\n")[0]
-        if frame is not None and code and not _NOT_ASKING.search(f"/{frame.path}") and not HANDS_ON.search(one.frame):
+        if frame is not None and code and not _NOT_ASKING.search(f"/{frame.path}") and not hands_on(one):
             if code.startswith("raise"):
                 return None  # The message is another one's, as of a warm-up that tells what to lower.
             return MessageParts("allocation", symbol=frame.shown, found=code[:_LONGEST])

@@ -368,6 +368,19 @@ def _word(found: Direction, parts: MessageParts) -> str:
     return parts.symbol if parts.matter == "missing-module" else re.split(r"[.(]", found.symbol.rstrip(")"))[-1]
 
 
+def _asking(name: str, at: Frame, word: str) -> Has:
+    """Whether a release of the asking package uses a word in the file of a frame."""
+
+    @cache
+    def asks(release: str) -> bool | None:
+        try:
+            return still_asks(release_folder(name, release), at.path, word)
+        except ReleaseError:
+            return None
+
+    return asks
+
+
 def _asks_since(at: Frame, found: Direction, parts: MessageParts, known: Mapping[str, str]) -> str:
     """The first release of the asking package whose file contains the name; "" where all of them do, or where that is
     not known."""
@@ -377,13 +390,7 @@ def _asks_since(at: Frame, found: Direction, parts: MessageParts, known: Mapping
     except ReleaseError:
         return ""
 
-    @cache
-    def asks(release: str) -> bool | None:
-        try:
-            return still_asks(release_folder(name, release), at.path, word)
-        except ReleaseError:
-            return None
-
+    asks = _asking(name, at, word)
     here = known.get(name, "").partition("+")[0] or next(reversed(releases), "")
     if here not in releases or not asks(here):
         return ""
@@ -400,12 +407,10 @@ def _asks_until(at: Frame, found: Direction, parts: MessageParts, known: Mapping
     here = known.get(name, "0")
     later = [one for one in releases if Version(one) > Version(here)]
 
-    @cache
+    asks = _asking(name, at, word)
+
     def asks_no_more(release: str) -> bool | None:
-        try:
-            return _not(still_asks(release_folder(name, release), at.path, word))
-        except ReleaseError:
-            return None
+        return _not(asks(release))
 
     if not later or not asks_no_more(later[-1]):
         return ""

@@ -44,7 +44,7 @@ _TREE = re.compile(
 _TWICE = re.compile(
     r"(?:^|/)(?P<name>[a-z][a-z0-9_]{2,})/(?P=name)/(?!(?:examples?|scripts?|tests?|tools|benchmarks?)/)[a-z_]\w*/"
 )
-"""The package of a checkout whose folder has its name: `/work/rllm/rllm/engine/agent.py`."""
+"""The package of a checkout whose folder has its name: `/srv/rllm/rllm/engine/agent.py`."""
 _OF_UNSLOTH = "unsloth_compiled_cache/"
 """The folder in which unsloth keeps the code that it has made of other packages', where the program was started."""
 _BRIDGE = re.compile(r"(?:^|/)megatron/bridge/\w")

@@ -178,14 +178,13 @@ def _is_of_extension(parts: MessageParts) -> bool:
     return parts.matter == "missing-attribute" and of_extension
 
 
-_OF_REWARD = re.compile(
-    r", in (?:\w*_rewards?|\w*reward_f\w+|compute_scores?|\w*_compute_score|\w*accuracy\w*_reward\w*)$"
-)
+_IN_REWARD = re.compile(r", in (?:\w*_rewards?|\w*reward_f\w+|\w*compute_scores?)$")
+"""A frame within a reward function: `File "/app/grpo.py", line 81, in accuracy_reward`."""
 
 
 def _of_reward(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:
     """A reward function that does not survive one answer of the model: what it calls raises."""
-    inside = next((n for n, one in enumerate(calls) if _OF_REWARD.search(one.frame)), None)
+    inside = next((n for n, one in enumerate(calls) if _IN_REWARD.search(one.frame)), None)
     if inside is None or inside + 1 >= len(calls) or at is None or not party(at) or parts.matter not in _OF_ANSWERS:
         return None
     text = (

@@ -6,6 +6,7 @@ import io
 import json
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -553,20 +554,32 @@ def test_a_type_of_model_is_looked_up_in_the_releases(
         assert "comes with code of its own" in str(found.unknown)
 
 
+ASKER = Frame("asker/core.py", 2, "asker", installed=True)
+
+
+@pytest.fixture
+def release_asker(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[set[str], str, str], None]:
+    """Make releases of a package: in some of them its file asks for a name, in the others it does not."""
+
+    def release(asking: set[str], asks: str, other: str) -> None:
+        for one in RELEASES:
+            place = tmp_path / one / "asker"
+            place.mkdir(parents=True)
+            (place / "core.py").write_text(asks if one in asking else other)
+
+    monkeypatch.setattr(directions, "versions", lambda _: RELEASES)
+    monkeypatch.setattr(directions, "release_folder", lambda _, one: tmp_path / one)
+    return release
+
+
 @pytest.mark.parametrize(("asking", "until"), [({"1.0", "1.1"}, "1.2"), (set(), "")])
 def test_code_that_asks_by_a_name_it_was_given_is_not_told_to_be_newer(
-    asking: set[str], until: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    asking: set[str], until: str, release_asker: Callable[[set[str], str, str], None]
 ) -> None:
     """`getattr(module, name)`: no release of the asking package has the name in that file, and none ever had."""
-    for release in RELEASES:
-        place = tmp_path / release / "asker"
-        place.mkdir(parents=True)
-        (place / "core.py").write_text("import name\nname.x\n" if release in asking else "getattr(module, word)\n")
-    monkeypatch.setattr(directions, "versions", lambda _: RELEASES)
-    monkeypatch.setattr(directions, "release_folder", lambda _, release: tmp_path / release)
-    frame = Frame("asker/core.py", 2, "asker", installed=True)
+    release_asker(asking, "import name\nname.x\n", "getattr(module, word)\n")
     found = directions.Direction("name", "name.x", removed_in="2.0")
-    assert directions._asks_until(frame, found, MessageParts("missing-name"), {"asker": "1.1"}) == until
+    assert directions._asks_until(ASKER, found, MessageParts("missing-name"), {"asker": "1.1"}) == until
 
 
 @pytest.mark.parametrize(("near_in", "added"), [({"1.2", "2.0", "2.1"}, ""), ({"1.0", "1.1", "1.2", "2.0"}, "1.2")])
@@ -927,16 +940,10 @@ def test_a_module_that_nothing_has_imported_is_no_broken_installation(
     ],
 )
 def test_where_a_name_came_later_the_releases_that_do_not_ask_yet_are_the_other_way(
-    asking: set[str], known: dict[str, str], since: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    asking: set[str], known: dict[str, str], since: str, release_asker: Callable[[set[str], str, str], None]
 ) -> None:
-    for release in RELEASES:
-        place = tmp_path / release / "asker"
-        place.mkdir(parents=True)
-        (place / "core.py").write_text("from name import x\n" if release in asking else "import name\n")
-    monkeypatch.setattr(directions, "versions", lambda _: RELEASES)
-    monkeypatch.setattr(directions, "release_folder", lambda _, release: tmp_path / release)
-    frame = Frame("asker/core.py", 2, "asker", installed=True)
+    release_asker(asking, "from name import x\n", "import name\n")
     found = directions.Direction("name", "name.x", added_in="2.0")
-    assert directions._asks_since(frame, found, MessageParts("missing-name"), known) == since
+    assert directions._asks_since(ASKER, found, MessageParts("missing-name"), known) == since
     whole = directions.Direction("name", "name.x", added_in="2.0", asker="asker", asks_since=since)
     assert whole.asker_requirement == (f"asker<{since}" if since else "")
