@@ -144,6 +144,9 @@ class _BlockDraft:
         )
 
 
+_METHOD_NAMED_BY = ("method", "method_name")
+"""Parameters that take the name of the method to call."""
+
 _ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 
@@ -306,6 +309,9 @@ class _Summarizer:
                 block.called.append(written(one.func))
                 waiting += one.args
                 waiting += [word.value for word in one.keywords]
+                # `group.map_async(method_name="init_graph")` calls that method of something.
+                methods = (text_in(word.value) for word in one.keywords if word.arg in _METHOD_NAMED_BY)
+                block.called += [f".{method}" for method in methods if method and method.isidentifier()]
                 if isinstance(one.func, ast.Attribute):
                     waiting.append(one.func.value)
                 elif not isinstance(one.func, ast.Name):

@@ -56,6 +56,16 @@ def test_a_recipe_that_no_run_script_starts_is_optional(tmp_path: Path) -> None:
     assert (found["recipe/x/trainer.py"].severity, found["recipe/x/trainer.py"].entry) == ("optional", "")
 
 
+def test_a_method_that_a_program_calls_by_its_name_runs(tmp_path: Path) -> None:
+    for call, severity in (('method_name="build"', "break"), ('label="build"', "optional")):
+        files = {
+            "recipe__x__main_x.py": f"from recipe.x.trainer import T\n\ndef main():\n    group(T).map({call})\n" + STARTS,
+            "recipe__x__trainer.py": f"class T:\n    def build(self):\n        {GONE}",
+            "recipe__x__run.sh": "python3 -m recipe.x.main_x\n",
+        }
+        assert findings(tmp_path / severity / "fork", **files)["recipe/x/trainer.py"].severity == severity
+
+
 def test_programs_are_read_however_a_script_starts_them(tmp_path: Path) -> None:
     ways = [
         "python3 recipe/x/main_x.py trainer.nnodes=1",
