@@ -71,6 +71,9 @@ def outputs(wanted: Sequence[str], jobs: int) -> tuple[dict[str, list[Entry]], l
                 found[part] += entries
                 seconds[part] += took
                 trouble += [problem] if problem else []
+            # To terminate them, as the end of `with` does, hangs where one is just being replaced.
+            pool.close()
+            pool.join()
     for part in wanted:
         found[part].sort(key=lambda entry: entry.key)
         names = [file_name(entry.key, "") for entry in found[part]]
