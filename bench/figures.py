@@ -138,11 +138,14 @@ def _forget_readings() -> None:
 
 def matrix(counts: Sequence[int]) -> Iterator[Amount]:
     """Every verl release on the newest vLLM releases, how its time grows, and what memory its processes take."""
-    found = timeline(max(counts))
+    _forget_readings()
+    first, again = timeline(max(counts)), timeline(max(counts))
     for count in counts:
-        name = f"matrix of {found.verl} verl x {count} vLLM releases"
-        yield Amount(name, found.seconds[count], "s", LIMITS[count], ceiling=CEILINGS[count])
-    yield Amount("the same: peak memory of all its processes", found.megabytes, "MB", 600, ceiling=1000)
+        limits = {"limit": LIMITS[count], "ceiling": CEILINGS[count]}
+        yield Amount(f"matrix of {first.verl} verl x {count} vLLM releases", first.seconds[count], "s", **limits)
+        yield Amount("the same with its files read before", again.seconds[count], "s", **limits)
+    megabytes = max(first.megabytes, again.megabytes)
+    yield Amount("the same: peak memory of all its processes", megabytes, "MB", 600, ceiling=1000)
 
 
 LIMITS = {10: 35, 20: 55, 40: 60}

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 RELEASES = (10, 20, 40)
+VERL = ">=0.5,<=0.9.1"
+"""Eight releases."""
 _EVERY = 0.2
 """Seconds between two looks at the processes."""
 
@@ -67,7 +69,7 @@ def main() -> int:
     final = [version for version in map(Version, versions("vllm")) if not version.is_prerelease]
     chosen = sorted(final)[-int(sys.argv[1]) :]
     records = [record for record in load() if record.enabled]
-    request = MatrixRequest(against=(f"vllm>={chosen[0]},<={chosen[-1]}",))
+    request = MatrixRequest(VERL, (f"vllm>={chosen[0]},<={chosen[-1]}",))
     inputs = inputs_of(request, records, lambda _message, _done, _total: None)
     started = time.perf_counter()
     seconds: dict[int, float] = {}

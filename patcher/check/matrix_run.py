@@ -172,12 +172,13 @@ class _Judge:
         beside = self.inputs.beside
         versions = {self.inputs.package: release, **{name: version for name, (version, _) in beside.items()}}
         against = {path.name: release, **{folder.name: version for version, folder in beside.values()}}
-        self._last = Symbols(path, self._last)
+        self._last = Symbols(path, self._last, KeptReadings([path], package=True))
         target = Target(against, {path.name: self._last, **self._beside}, versions)
         # The newest tree is the largest: what reading it takes for a while comes before the others are in memory.
         trees = ((one, tree) for one in reversed([*verl]) if (tree := self._project(one)) is not None)
         cells = [self._cell(one, tree, release, target) for one, tree in trees]
         self._kept.keep()
+        self._last.modules.keep()
         # From here on the others have kept what they read of their shares.
         self._kept.also(self._others)
         self._others = []  # Once all trees were read, nobody needs theirs.

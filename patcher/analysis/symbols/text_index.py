@@ -51,53 +51,125 @@ class _Found:
     setters: dict[str, tuple[str, ...]] = field(default_factory=dict)
     passing: dict[tuple[Test, str], str | None] = field(default_factory=dict)
     """A module in which a mention of the word passes the test; None if there is none."""
+    containing: dict[bytes, set[str]] = field(default_factory=dict)
+    """The modules that have a part of a text."""
 
 
 class TextIndex:
-    """The text of every `.py` file of a package, read when first asked."""
+    """The text of every `.py` file of a package, read when first asked.
+
+    What is held is the text of the modules that the earlier release does not have as they are, one after the other. Of
+    the others most is known from there; the few that are asked for are read again.
+    """
 
     def __init__(self, package: Path, earlier: TextIndex | None = None) -> None:
         """`earlier` is that of a neighbouring release: what was found there in files that are the same is found."""
         self._package = package
         self._earlier = earlier._found if earlier is not None else _Found()
         self._found: _Found = _Found()
-        self._starts: list[int] = []
-        self._modules = self._found.modules
+        self._files: dict[str, str] = {}
+        """Of each module its file."""
+        self._spans: dict[str, tuple[int, int]] = {}
+        """Where in the text each module begins and ends that is not as it was."""
+        self._held: dict[str, bytes] = {}
+        """The texts of others, as far as mentions in them were looked at."""
 
     @cached_property
-    def whole(self) -> bytes:
-        """All files, one after the other."""
+    def _text(self) -> bytes:
+        """The modules that are not as in the earlier release, one after the other."""
         buffer = BytesIO()
-        for part in self._read():
-            buffer.write(part)
+        for file, module in self._listed():
+            try:
+                content = files.read(file, files.SOURCE_BYTES, follow=True)
+            except OSError:
+                continue
+            self._files[module] = file
+            digest = self._found.digests[module] = hash(content)
+            if self._earlier.digests.get(module) != digest:
+                begin = buffer.tell()
+                buffer.write(b"\n" + content)  # What begins a line follows the end of another.
+                self._spans[module] = (begin, buffer.tell())
+        self._found.modules.extend(self._files)
         return buffer.getvalue()
+
+    def _listed(self) -> Iterator[tuple[str, str]]:
+        """The files, folder by folder, and the names of their modules."""
+        for folder, folders, names in os.walk(self._package):
+            folders.sort()
+            for file in sorted(names):
+                if file.endswith(".py"):
+                    path = os.path.join(folder, file)  # noqa: PTH118
+                    relative = os.path.relpath(path, self._package.parent)
+                    yield path, relative[:-3].replace(os.sep, ".").removesuffix(".__init__")
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        """The modules in order, numbered."""
+        _ = self._text
+        return {module: number for number, module in enumerate(self._found.modules)}
 
     @property
     def modules(self) -> tuple[str, ...]:
         """Every module of the package that has a file."""
-        _ = self.whole
-        return tuple(self._modules)
+        return tuple(self._numbers)
+
+    @cached_property
+    def _same(self) -> frozenset[str]:
+        """The modules whose text is that of the earlier release."""
+        return frozenset(module for module in self._numbers if module not in self._spans)
+
+    def text_of(self, module: str) -> bytes:
+        """The text of a module that has a file, an empty line before it."""
+        whole = self._text
+        if module in self._spans:
+            begin, end = self._spans[module]
+            return whole[begin:end]
+        try:
+            return b"\n" + files.read(self._files[module], files.SOURCE_BYTES, follow=True)
+        except OSError:  # It has gone since.
+            return b"\n"
+
+    def _place_of(self, mention: Mention) -> tuple[bytes, int, int]:
+        """A text that holds the mention's module, where the mention stands in it, and where the module ends."""
+        module = mention.module
+        if module in self._spans:
+            begin, end = self._spans[module]
+            return self._text, begin + mention.at, end
+        if module not in self._held:
+            self._held[module] = self.text_of(module)
+        return self._held[module], mention.at, len(self._held[module])
 
     def mentions(self, word: str) -> tuple[Mention, ...]:
         """Where the word stands by itself, module by module."""
         found = self._found.mentions.get(word)
         if found is None:
             known = self._earlier.mentions.get(word)
-            if known is None:
-                found = array("Q", self._find(word.encode(), 0, len(self.whole)))
-            else:
+            if known is not None:
                 same = [one + moved for one in known if (moved := self._moved.get(one >> _PLACE)) is not None]
-                new = [one for span in self._changed.values() for one in self._find(word.encode(), *span)]
-                found = array("Q", sorted(same + new))
-            self._found.mentions[word] = found
-        return tuple(Mention(self._modules[one >> _PLACE], one & (1 << _PLACE) - 1) for one in found)
+            else:
+                same = [
+                    self._numbers[module] << _PLACE | at
+                    for module in self._same
+                    for at in _places(word.encode(), self.text_of(module))
+                ]
+            found = self._found.mentions[word] = array("Q", sorted([*same, *self._find_new(word.encode())]))
+        modules = self._found.modules
+        return tuple(Mention(modules[one >> _PLACE], one & (1 << _PLACE) - 1) for one in found)
 
     @cached_property
     def _moved(self) -> dict[int, int]:
         """By the number in the earlier release what to add to a mention there, of the modules that are the same."""
-        now = {module: number for number, module in enumerate(self.modules)}
+        now = self._numbers
         same = ((number, module) for number, module in enumerate(self._earlier.modules) if module in self._same)
         return {number: (now[module] - number) << _PLACE for number, module in same}
+
+    def _find_new(self, word: bytes) -> Iterator[int]:
+        """The mentions in modules that are not as they were."""
+        text = self._text
+        modules, begins = [*self._spans], [begin for begin, _ in self._spans.values()]
+        for at in _places(word, text):
+            index = bisect_right(begins, at) - 1
+            yield self._numbers[modules[index]] << _PLACE | at - begins[index]
 
     def some_mention(self, word: str, test: Test) -> bool:
         """Whether a mention of the word passes a test, which may look at the text of that module alone."""
@@ -110,29 +182,10 @@ class TextIndex:
             else:
                 # None passed in the earlier release: one that passes now is in a module that has changed.
                 if module is None and key in self._earlier.passing:
-                    mentions = (one for one in mentions if one.module in self._changed)
+                    mentions = (one for one in mentions if one.module in self._spans)
                 passing = (one.module for one in mentions if test(self, one, word))
                 self._found.passing[key] = next(passing, None)
         return self._found.passing[key] is not None
-
-    @cached_property
-    def _same(self) -> frozenset[str]:
-        """The modules whose text is that of the earlier release."""
-        _ = self.whole
-        earlier = self._earlier.digests
-        return frozenset(module for module, digest in self._found.digests.items() if earlier.get(module) == digest)
-
-    @cached_property
-    def _changed(self) -> dict[str, tuple[int, int]]:
-        """The other modules, and where each is in the whole text."""
-        return {module: span for module, span in self._spans.items() if module not in self._same}
-
-    @cached_property
-    def _spans(self) -> dict[str, tuple[int, int]]:
-        """Where in the whole text each module begins and ends."""
-        length = len(self.whole)
-        spans = zip(self._starts, [*self._starts[1:], length], strict=True)
-        return dict(zip(self._modules, spans, strict=True))
 
     def definitions(self, name: str) -> tuple[tuple[str, str], ...]:
         """The modules whose body defines the name, and how: `class`, `def` or, for an assignment, "".
@@ -144,12 +197,12 @@ class TextIndex:
     @cached_property
     def _defined(self) -> dict[str, list[tuple[str, str]]]:
         found: dict[str, list[tuple[str, str]]] = {}
-        for module, (start, end) in self._spans.items():
+        for module in self.modules:
             known = self._earlier.definitions.get(module) if module in self._same else None
             if known is None:
                 known = tuple(
                     ((defined or assigned).decode(), (keyword or b"").decode().removeprefix("async "))
-                    for keyword, defined, assigned in _DEFINITION.findall(self.whole, start, end)
+                    for keyword, defined, assigned in _DEFINITION.findall(self.text_of(module))
                 )
             self._found.definitions[module] = known
             for name, how in known:
@@ -165,7 +218,7 @@ class TextIndex:
             for mention in self.mentions(name):
                 if mention.module not in same and mention.module not in setting and self._sets(mention, name):
                     setting.add(mention.module)
-            self._found.setters[name] = tuple(sorted(setting, key=self._spans.__getitem__))
+            self._found.setters[name] = tuple(sorted(setting, key=self._numbers.__getitem__))
         return self._found.setters[name]
 
     def _sets(self, mention: Mention, name: str) -> bool:
@@ -181,58 +234,37 @@ class TextIndex:
 
     def before(self, mention: Mention) -> bytes:
         """The text of its line in front of the word."""
-        begin = self._spans[mention.module][0]
-        start = self.whole.rfind(b"\n", 0, begin + mention.at) + 1
-        return self.whole[start : begin + mention.at]
+        text, at, _ = self._place_of(mention)
+        return text[text.rfind(b"\n", 0, at) + 1 : at]
 
     def after(self, mention: Mention, word: str, length: int = 80) -> bytes:
         """What follows the word, at most `length` bytes."""
-        end = self._spans[mention.module][0] + mention.at + len(word.encode())
-        return self.whole[end : end + length]
-
-    def text_of(self, module: str) -> bytes:
-        """The text of a module that has a file."""
-        start, end = self._spans[module]
-        return self.whole[start:end]
+        text, at, end = self._place_of(mention)
+        begin = at + len(word.encode())
+        return text[begin : min(begin + length, end)]
 
     def containing(self, part: bytes) -> Iterator[tuple[str, bytes]]:
         """The modules whose text has the part anywhere, with their text."""
-        at = self.whole.find(part)
-        while at >= 0:
-            number = bisect_right(self._starts, at)
-            end = self._starts[number] if number < len(self._starts) else len(self.whole)
-            yield self._modules[number - 1], self.whole[self._starts[number - 1] : end]
-            at = self.whole.find(part, end)
+        known = self._earlier.containing.get(part)
+        found = self._found.containing[part] = set()
+        for module in self.modules:
+            if known is None or module in known or module not in self._same:
+                text = self.text_of(module)
+                if part in text:
+                    found.add(module)
+                    yield module, text
 
-    def _find(self, word: bytes, start: int, stop: int) -> Iterator[int]:
-        whole = self.whole
-        at = whole.find(word, start, stop)
-        while at >= 0:
-            end = at + len(word)
-            # A word by itself: `forward` is not found in `forward_batch`. `bytes.find` and a look at the two neighbours
-            # is faster than a regular expression with `\b`.
-            if whole[at - 1] not in _WORD and (end >= len(whole) or whole[end] not in _WORD):
-                number = bisect_right(self._starts, at) - 1
-                yield number << _PLACE | at - self._starts[number]
-            at = whole.find(word, end, stop)
 
-    def _read(self) -> Iterator[bytes]:
-        position = 0
-        for folder, folders, names in os.walk(self._package):
-            folders.sort()
-            for file in sorted(names):
-                if file.endswith(".py"):
-                    path = os.path.join(folder, file)  # noqa: PTH118
-                    try:
-                        content = files.read(path, files.SOURCE_BYTES, follow=True)
-                    except OSError:
-                        continue
-                    relative = os.path.relpath(path, self._package.parent)
-                    self._starts.append(position)
-                    self._modules.append(relative[:-3].replace(os.sep, ".").removesuffix(".__init__"))
-                    self._found.digests[self._modules[-1]] = hash(content)
-                    position += len(content) + 1
-                    yield b"\n" + content
+def _places(word: bytes, text: bytes) -> Iterator[int]:
+    """Where the word stands by itself in a text that begins with an empty line."""
+    at = text.find(word)
+    while at >= 0:
+        end = at + len(word)
+        # `forward` is not found in `forward_batch`. `bytes.find` and a look at the two neighbours is faster than a
+        # regular expression with `\b`.
+        if text[at - 1] not in _WORD and (end >= len(text) or text[end] not in _WORD):
+            yield at
+        at = text.find(word, end)
 
 
 Test = Callable[[TextIndex, Mention, str], bool]

@@ -112,8 +112,8 @@ class Packed(Generic[T]):
 
 
 _HELD: deque[Packed[Any]] = deque()
-_MOST_HELD = 1000
-"""Values that are not left as bytes: what one tree asks for of its functions, some 8 MB."""
+_MOST_HELD = 2000
+"""Values that are not left as bytes: what two trees ask for of their functions, some 16 MB."""
 _BY_BYTES: WeakValueDictionary[bytes, Packed[Any]] = WeakValueDictionary()
 
 
