@@ -133,6 +133,13 @@ def _mixed(package: str) -> Phrase:
     return phrase(text, package=package)
 
 
+_OF_OTHER_TENSORS = {
+    "offsets": "nested",
+    **dict.fromkeys(("full_tensor", "to_local", "placements", "device_mesh", "_local_tensor", "_spec"), "distributed"),
+}
+"""Attributes that only tensors of another kind have, and the kind: nested ones of unequal rows, and DTensors."""
+
+
 def _of_object(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:
     """Why an object lacks an attribute, where it is not the releases of two packages."""
     name, kind = (parts.names[0] if parts.names else ""), parts.symbol
@@ -152,6 +159,9 @@ def _of_object(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> 
             "the program that was started does not define this option: it and the code that reads the option are of "
             "different releases, or that way to start it does not support it"
         )
+    if kind.rpartition(".")[2] == "Tensor" and name in _OF_OTHER_TENSORS:
+        text = "{name} is of a {other} tensor, and a plain one came: what made it has lost or never given it that form"
+        return phrase(text, name=name, other=_OF_OTHER_TENSORS[name])
     if kind in _WRAPS:
         text = (
             "a {kind} holds another object and does not have all of its attributes: ask that object for {name}, or the "

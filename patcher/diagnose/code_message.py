@@ -37,6 +37,9 @@ def parse_by_code(line: str, calls: Sequence[Call]) -> MessageParts | None:
     """Parse a message with the help of the frames; None for a message that they tell nothing of."""
     if (whole := _MORE_THAN_ALL.search(line)) is not None and float(whole["asked"]) > float(whole["all"]):
         return MessageParts("allocation", wanted=f"{whole['asked']} GiB", found=f"{whole['all']} GiB")
+    if (other := _BESIDE.search(line)) is not None and _bytes(other, "held") > _bytes(other, "all") / _MUCH:
+        held, of_all = f"{other['held']} {other['held_in']}", f"{other['all']} {other['all_in']}"
+        return MessageParts("allocation", symbol=other["process"], names=(held,), wanted=other["asked"], found=of_all)
     if (pieces := _IN_PIECES.search(line)) is not None and _bytes(pieces, "unused") > _bytes(pieces, "asked"):
         unused = f"{pieces['unused']} {pieces['unused_in']}"
         return MessageParts("allocation", names=(unused,), wanted=f"{pieces['asked']} {pieces['asked_in']}")
@@ -96,6 +99,17 @@ _IN_PIECES = re.compile(
     r"Tried to allocate (?P<asked>\d{1,9}(?:\.\d+)?) (?P<asked_in>[MG]iB)\b"
     r".{0,500}? (?P<unused>\d{1,9}(?:\.\d+)?) (?P<unused_in>[MG]iB) is reserved by PyTorch but unallocated"
 )
+
+
+_BESIDE = re.compile(
+    r"Tried to allocate (?P<asked>\d{1,9}(?:\.\d+)? [MG]iB)\b.{0,80}? total capacity of (?P<all>\d{1,9}(?:\.\d+)?) "
+    r"(?P<all_in>[MG]iB)\b.{0,80}?\. Process (?P<process>\d+) has (?P<held>\d{1,9}(?:\.\d+)?) (?P<held_in>[MG]iB) "
+    r"memory in use\. Including non-PyTorch memory, this process has "
+)
+"""Another process on the same GPU: `… Process 43 has 4.97 GiB memory in use. Including non-PyTorch memory, this process
+has 17.05 GiB …`."""
+_MUCH = 20
+"""The part of the GPU from which on another process counts: a twentieth. Set by hand."""
 
 
 def _bytes(found: re.Match[str], name: str) -> float:

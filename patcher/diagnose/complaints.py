@@ -36,8 +36,14 @@ _NATIVE = re.compile(
 _LEVELS = ("ERROR", "CRITICAL", "FATAL")
 _VALUE = re.compile(r"[\"'(]*[\w.]+ ?= ?\S+$")
 """A value that a program prints at a level of errors: `"device='cuda:2'"`."""
-_ANSWERED = re.compile(r"\bobject='error' message=.{0,400}\bcode=4\d\d\b")
-"""What a server notes of a client's mistake: `Error with model object='error' message='…' code=404`."""
+_ANSWERED = re.compile(
+    r"\bobject='error' message=.{0,400}\bcode=4\d\d\b"
+    r"|\b(?:Failed to (?:decode|parse)|Error in extracting) tool calls?\b"
+)
+"""What a server notes of a client's mistake, `Error with model object='error' message='…' code=404`, and an agent loop
+of a model's: `Failed to decode tool call: Invalid \\escape`."""
+_OF_A_TRIAL = re.compile(r"torch/_inductor/select_algorithm\.py:\d+\]")
+"""What torch's autotuning tells of kernels that it tries and passes over."""
 _WITHIN = re.compile(r".{1,70}?(?:[\s\[(|])(?:(?:ERROR|CRITICAL|FATAL)(?:[\]|:]| [A-Z])|E\] )")
 """A level behind text that is no label: `(worker_7) : wandb: ERROR …`, `[TensorRT-LLM][ERROR] …`, `[E] …`."""
 
@@ -82,7 +88,7 @@ def complaints(last: Sequence[LogLine]) -> tuple[LogLine, ...]:
         stripped = strip_labels(place.text)
         if "raylet" in place.speaker or "(raylet)" in stripped.label or _TOLD_BY_NCCL.search(place.text):
             continue
-        if _ANSWERED.search(place.text):
+        if _ANSWERED.search(place.text) or _OF_A_TRIAL.search(place.text):
             continue
         loud = (stripped.level in _LEVELS and not _VALUE.match(stripped.text)) or (
             not stripped.level and _WITHIN.match(place.text)

@@ -450,7 +450,9 @@ def _parts_of(matter: Matter, parts: dict[str, str | None], lines: Sequence[str]
         if missing:
             return MessageParts(matter, names=(missing,), by=full if full != missing else "")
         names = (full,) if full else names
-    near = _NEAR.search(lines[0]) if lines and matter == "missing-name" and part("module") else None
+    # `module 'a' has no attribute 'b'` hides no other failure, as `cannot import name` may.
+    imported = matter == "missing-name" and part("module") and lines and "cannot import name" in lines[0]
+    near = _NEAR.search(lines[0]) if imported else None
     like = f"{part('module')}.{near['name']}" if near is not None else ""
     return MessageParts(matter, symbol, names, part("wanted"), part("found"), part("file"), like)
 

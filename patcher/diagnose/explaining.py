@@ -39,6 +39,7 @@ from patcher.diagnose.parties import (
     frame_above,
     given_by_configuration,
     hands_on,
+    is_cut_off,
     outside_of,
     party,
 )
@@ -108,6 +109,7 @@ def explain(
     elif parts is not None and parts.matter == "none" and frames and at == frames[-1]:
         parts = replace(parts, symbol=_asked_of(parts, code, calls))
     again = parts is not None and parts.matter != "words" and (passes_on(calls) or _OF_WORKER.search(first) is not None)
+    again = again or (parts is not None and is_cut_off(parts, calls))
     sentence = often = None
     if parts is not None:
         # The words of an error that a logger prints are its own, and not those of a frame.
@@ -196,7 +198,7 @@ def _parts(
         return refused
     if not is_code and (words := own_words([first, *more], named=not complaint)):
         return MessageParts("words", found=words)
-    if code.startswith("assert "):
+    if code.startswith(("assert ", "assert(")):
         own = calls[-1].code if calls else code
         said = _ITS_NAME.sub("", " ".join([first, *more])) if raised is not None and raised.message else ""
         return MessageParts("claim", names=(_claim(code),), found=values_of(said, own))

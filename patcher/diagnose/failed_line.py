@@ -35,6 +35,10 @@ _OF_CODE: frozenset[Matter] = frozenset(
 _NOT_OF_CODE = ("torch", "numpy", "pandas", "pyarrow")
 """Distributions that are large and rarely at fault: their callers are."""
 _REFUSES = re.compile(r"\s*raise\s+\w")
+_PASSES_ALL_ON = re.compile(r"\(\*\w*args, ?\*\*\w*kwargs\)")
+"""A line that hands on what it was given: who gave it is at fault, however such a line is written later."""
+_OF_A_SETTING = re.compile(r"\bassert\b.*\b(?:args|cfg|config)\.")
+"""A line that refuses a setting: `assert self.args.scheduler in schedulers`."""
 _SHORTEST = 12
 """Characters, without spaces, of a line that is looked for. A shorter one, as `return x`, stands in many places."""
 _TELLING = 25
@@ -55,6 +59,8 @@ def failed_line(explanation: Explanation, known: Mapping[str, str]) -> FailedLin
     parts, at, code = explanation.parts, explanation.at, _squeezed(explanation.line)
     name = party(at)
     if parts is None or at is None or not name or name in _NOT_OF_CODE or parts.matter not in _OF_CODE:
+        return None
+    if _PASSES_ALL_ON.search(explanation.line) or (parts.matter == "claim" and _OF_A_SETTING.search(explanation.line)):
         return None
     bare = parts.matter in ("unprovided", "claim")
     if len(code) < _SHORTEST or (_REFUSES.match(explanation.line) and not bare):

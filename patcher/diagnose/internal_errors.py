@@ -35,6 +35,29 @@ def shadowing(calls: Sequence[Call]) -> Phrase | None:
     return None
 
 
+def lies_within(parts: MessageParts, calls: Sequence[Call]) -> Phrase | None:
+    """What it means where a file asks for the package that it lies in itself.
+
+      File "/home/me/garden/scripts/beds/plan.py", line 15, in <module>
+        from scripts.beds.rows import Row
+    ModuleNotFoundError: No module named 'scripts.beds'
+    """
+    at = frame_of(calls[-1].frame) if calls and parts.matter == "missing-module" else None
+    if at is None or at.installed:
+        return None
+    inner = f"/{parts.symbol.replace('.', '/')}/"
+    path = _WHOLE_PATH.search(calls[-1].frame)
+    root, found, _ = path["path"].rpartition(inner) if path is not None else ("", "", "")
+    if not found:
+        return None
+    text = (
+        "the file that asks lies in {module} itself, so it is there, and {root} is not on Python's path, or another "
+        "{top} comes before it: set PYTHONPATH={root}, or start the program there with python -m"
+    )
+    return phrase(text, module=parts.symbol, root=root, top=parts.package)
+
+
+_WHOLE_PATH = re.compile(r'File "(?P<path>/[^"]+)"')
 _OWN_SCRIPT = re.compile(r"(?:^|/)bin/[\w.-]+$")
 _OF_SETTINGS = re.compile(
     r"conf|cfg|arg|param|option|setting|tokenizer|processor|environ|path|file|state_dict|weight|vocab|dataset|template",

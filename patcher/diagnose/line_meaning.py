@@ -56,7 +56,7 @@ def printed_message(text: str) -> str:
 _BEGINS = re.compile(
     r"(?:\([\w.+-]{1,64}\) ?)?\[?[\w.-]{1,64}@[\w.-]{1,64}[ :][^$#%]{0,80}[$#%](?:\s|$)"
     r"|(?:\([\w.+-]{1,64}\) ?)?(?:\$ |[\u276f\u279c] |PS [A-Z]:|bash-\d[\d.]*[$#])|>>> |In ?\[\d+\]: "
-    r"|Error executing job with overrides|Set the environment variable HYDRA_FULL_ERROR"
+    r"|Error (?:executing job with overrides|running \w)|Set the environment variable HYDRA_FULL_ERROR"
     r"|Traceback \(most recent|During handling of the above|The above exception was the|Unhandled error \(suppress "
     r"|Exception ignored |Exception in thread |Process [\w-]+:$|[a-z]+: error: |slurmstepd: |wandb: |make(?:\[\d+\])?: "
     r"|\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d|\[[WIEF]\d{3,4} |={5,} |!{5,} |-{20,}$"

@@ -93,6 +93,26 @@ def hands_on(call: Call) -> bool:
     return HANDS_ON.search(call.frame) is not None or _FORWARDS.fullmatch(call.code.strip()) is not None
 
 
+def is_cut_off(parts: MessageParts, calls: Sequence[Call]) -> bool:
+    """Whether the frame that asked is not shown: the last one that is only hands everything on, and does not name what
+    is missing, or has no line of code, which all others have.
+
+        return getattr(self.worker_dict[key], name)(*args, **kwargs)
+    AttributeError: 'Tensor' object has no attribute 'offsets'
+    """
+    code = calls[-1].code.strip() if calls else ""
+    if parts.matter == "missing-attribute":
+        return _GIVES_ALL.search(code) is not None and not any(name in code for name in parts.names)
+    last = frame_of(calls[-1].frame) if calls else None
+    if parts.matter != "unexpected-argument" or code or last is None or last.path.startswith("<"):
+        return False  # `<frozen importlib._bootstrap>` never has a line of code.
+    return len(calls) > 1 and all(one.code for one in calls[:-1])
+
+
+_GIVES_ALL = re.compile(r"\)\(\*args, ?\*\*kwargs\)$")
+"""What is called is itself the result of a call, as of `getattr`."""
+
+
 def owner_of(symbol: str) -> str:
     """The distribution that a class or function is of, by its name alone; "" where the name is not known."""
     return _OWNERS.get(symbol.partition(".")[0], "")

@@ -150,6 +150,14 @@ def sentence_of(parts: MessageParts, who: Phrase, versions: Mapping[str, str]) -
         case "environment":
             text = "{who} reads the environment variable {name}, which is not set"
             return phrase(text, who=who, name=names)
+        case "allocation" if parts.names and parts.symbol:
+            text = (
+                "{asked} are asked for, and another process, {process}, holds {held} of the {whole} of this GPU: "
+                "end it if it is left over or somebody else's; if it is of this job, as an inference engine, "
+                "give it a smaller share"
+            )
+            fields = {"asked": parts.wanted, "process": parts.symbol, "held": parts.names[0], "whole": parts.found}
+            return phrase(text, **fields)
         case "allocation" if parts.names:
             text = (
                 "{asked} are asked for, and torch holds {unused} that it does not use: its memory is in pieces that "

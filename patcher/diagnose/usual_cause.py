@@ -12,7 +12,7 @@ from patcher.diagnose.evidence import Call
 from patcher.diagnose.exception_message import MessageParts, is_plain_for_own
 from patcher.diagnose.failed_code import calculated
 from patcher.diagnose.frame import Frame
-from patcher.diagnose.internal_errors import missing_column, rows_of, shadowing, unknown_command
+from patcher.diagnose.internal_errors import lies_within, missing_column, rows_of, shadowing, unknown_command
 from patcher.diagnose.model_causes import of_model
 from patcher.diagnose.package_mistakes import of_mistakes, of_values_of_its_own
 from patcher.diagnose.parties import Given, party
@@ -30,8 +30,8 @@ def usual_cause(parts: MessageParts, at: Frame | None, calls: Sequence[Call], gi
     return next((cause for rule in _RULES if (cause := rule(parts, at, calls)) is not None), None)
 
 
-def _of_shadow(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:  # noqa: ARG001
-    return shadowing(calls)
+def _of_path(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:  # noqa: ARG001
+    return shadowing(calls) or lies_within(parts, calls)
 
 
 _OF_GRAPH = re.compile(r"/(?:torch_compile_cache|inductor_cache|torchinductor_[^/]+)/")
@@ -264,7 +264,7 @@ def _of_environment(name: str) -> Phrase | None:
 
 
 _RULES = (
-    _of_shadow,
+    _of_path,
     _of_graph,
     of_sizes,
     _of_values,

@@ -34,7 +34,9 @@ _AHEAD = re.compile(
 )
 """What collectors of containers' output put before a prefix, the time, `2026-01-11T10:00:00.123Z (Worker pid=81)`, or
 the container, `engine-1  | (Worker pid=81)`."""
-_BOLD = re.compile(r"(?P<before>(?:> ?)*)\*\*(?P<text>[A-Za-z_][\w.]*(?:Error|Exception)\b.*?)\*\*$")
+_NOTEBOOK = re.compile(r"\d+\.\ds\t\d+\t")
+"""The seconds and the number that Kaggle puts before each line of a notebook's log."""
+_BOLD = re.compile(r"(?P<before>(?:> ?)*(?:\[rank\d+\]: *)?)\*\*(?P<text>[A-Za-z_][\w.]*(?:Error|Exception)\b.*?)\*\*$")
 _QUOTED = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception): ")
 _FRAME = re.compile(r'\s*File "')
 _REPEATED = re.compile(r"\s*\[repeated \d+x across cluster\](?: \(Ray deduplicates logs by default\..*)?$")
@@ -118,6 +120,8 @@ def strip_prefix(text: str) -> Stripped:
     if at:
         at += _CODE
         text = _ANSI.sub("", text[:at]) + text[at:]
+    if "s\t" in text[:12] and (found := _NOTEBOOK.match(text)):
+        text = text[found.end() :]
     if not text.isprintable():
         text = _ANSI.sub("", text)
     if "[0m" in text or "[0;0m" in text:

@@ -600,6 +600,12 @@ def test_a_release_that_lacks_what_python_guesses_is_not_the_one_at_hand(
     found = directions.direction_of(parts, {})
     assert found is not None
     assert (found.added_in, bool(found.unknown)) == (added, not added)
+    # Where no import has hidden anything, the release at hand may be one between two that were published.
+    parts = parse_message(["AttributeError: module 'name' has no attribute 'main_a'. Did you mean: 'main_b'?"])
+    assert parts is not None
+    found = directions.direction_of(parts, {})
+    assert found is not None
+    assert (found.added_in, bool(found.unknown)) == ("1.2", False)
 
 
 @pytest.mark.parametrize(

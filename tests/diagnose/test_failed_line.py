@@ -89,6 +89,23 @@ def test_a_refusal_in_words_is_no_line_that_failed(released: Path) -> None:
     assert found('raise ValueError("rows are missing")', "ValueError: rows are missing", shelf="1.0") is None
 
 
+def test_a_line_that_hands_everything_on_and_one_that_refuses_a_setting_are_not_at_fault(released: Path) -> None:
+    for code, message in (
+        (
+            "return self.model.forward(*args, **kwargs)",
+            "TypeError: Shelf.forward() got an unexpected keyword argument 'x'",
+        ),
+        ("assert self.args.scheduler in self.schedulers", "AssertionError"),
+    ):
+        for release in RELEASES:
+            write(released, release, code if release != "2.0" else "pass")
+        assert found(code, message, shelf="1.0") is None
+    write(released, "1.2", "return self.model.forward(x, **kwargs)")
+    write(released, "2.0", "pass")
+    told = found("return self.model.forward(x, **kwargs)", "TypeError: f() got an unexpected keyword argument 'y'")
+    assert told == FailedLine("shelf", "", "2.0")
+
+
 def test_the_frame_that_called_what_failed_is_not_the_one(released: Path) -> None:
     """The innermost frame of the package counts, where it asks for something itself."""
     write(released, "2.0", "pass")

@@ -109,6 +109,12 @@ def test_a_container_before_a_process_is_no_part_of_the_line() -> None:
     assert (found.text, found.actors) == ("  File x", ("APIServer",))
 
 
+def test_what_kaggle_and_web_pages_put_around_a_line_is_no_part_of_it() -> None:
+    assert strip_prefix("128.0s\t206\tRuntimeError: expected 55, got 38").text == "RuntimeError: expected 55, got 38"
+    assert strip_prefix("1.5s to read 206 files").text == "1.5s to read 206 files"
+    assert strip_prefix("[rank0]: **KeyError: 'layers.11'**").text == "[rank0]: KeyError: 'layers.11'"
+
+
 def test_a_rank_that_pasting_has_moved_begins_its_line() -> None:
     assert strip_prefix("\t[rank1]: ValueError: odd").text == "[rank1]: ValueError: odd"
 

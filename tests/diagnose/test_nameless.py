@@ -170,6 +170,21 @@ def test_what_a_server_answers_to_a_client_ends_nothing() -> None:
     assert diagnosed(log.replace("code=404", "code=500")).verdict == "failed"
 
 
+def test_what_a_model_asks_of_a_tool_in_a_wrong_form_ends_nothing() -> None:
+    log = "(AgentLoopWorker pid=7) ERROR:2026-01-01 08:14:21,179:Failed to decode {what}: Invalid \\escape: line 2\n"
+    assert diagnosed(log.format(what="tool call")).verdict == "running"
+    assert diagnosed(log.format(what="the answer")).verdict == "failed"
+
+
+def test_a_kernel_that_autotuning_passes_over_ends_nothing() -> None:
+    head = "E0912 11:54:57.366 112 torch/_inductor/{file}.py:2100] [7/0] "
+    log = (
+        f"{head}No valid triton configs. OutOfResources: out of resource: shared memory\n{head}Ignoring this choice.\n"
+    )
+    assert diagnosed(log.format(file="select_algorithm")).verdict == "running"
+    assert diagnosed(log.format(file="runtime")).verdict == "failed"
+
+
 def test_a_line_that_says_what_is_dead_already_is_not_the_root() -> None:
     log = (
         "CRITICAL 11-26 13:20:09 launcher.py:99] MQLLMEngine is already dead, terminating server process\n"

@@ -865,6 +865,7 @@ def test_a_decorator_that_hands_on_all_that_it_was_given_is_not_who_asks() -> No
 ASKED = (
     "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate {asked}. GPU 0 has a total capacity of 44.40 GiB. "
 )
+BESIDE = "Process 43 has {held} memory in use. Including non-PyTorch memory, this process has 17.05 GiB memory in use. "
 HELD = "Of the allocated memory 11.97 GiB is allocated by PyTorch, and {held} is reserved by PyTorch but unallocated."
 
 
@@ -875,6 +876,14 @@ HELD = "Of the allocated memory 11.97 GiB is allocated by PyTorch, and {held} is
         (ASKED.format(asked="30.10 GiB"), ""),
         (ASKED.format(asked="35.60 GiB") + HELD.format(held="40.69 GiB"), "torch holds 40.69 GiB that it does not use"),
         (ASKED.format(asked="35.60 GiB") + HELD.format(held="40.69 MiB"), ""),
+        (
+            ASKED.format(asked="35.60 GiB") + BESIDE.format(held="4.97 GiB") + HELD.format(held="40.69 GiB"),
+            "another process, 43, holds 4.97 GiB of the 44.40 GiB of this GPU",
+        ),
+        (
+            ASKED.format(asked="35.60 GiB") + BESIDE.format(held="480.00 MiB") + HELD.format(held="40.69 GiB"),
+            "torch holds 40.69 GiB that it does not use",
+        ),
     ],
 )
 def test_what_the_numbers_of_an_allocation_say(log: str, told: str) -> None:
@@ -890,3 +899,39 @@ def test_a_package_without_a_file_of_its_own_is_not_wholly_installed() -> None:
     missing = "FileNotFoundError: [Errno 2] No such file or directory: '{0}/version'\n"
     assert "a file of shelf itself is not there" in said(line, missing.format(f"{SITE}/shelf/core"))[1]
     assert "itself is not there" not in said(line, missing.format("/data/shelf"))[1]
+
+
+def test_a_file_that_asks_for_the_package_that_it_lies_in() -> None:
+    own = frame("/home/me/garden/scripts/beds/plan.py", "from scripts.beds.rows import Row", "<module>")
+    told = said(own, "ModuleNotFoundError: No module named 'scripts.beds'\n")[1]
+    assert "the file that asks lies in scripts.beds itself" in told
+    assert "set PYTHONPATH=/home/me/garden," in told
+    other = frame("/home/me/garden/run/plan.py", "from scripts.beds.rows import Row", "<module>")
+    assert "lies in" not in said(other, "ModuleNotFoundError: No module named 'scripts.beds'\n")[1]
+
+
+def test_a_frame_that_hands_everything_on_is_not_named_as_the_one_that_asks() -> None:
+    hands = frame(
+        "/home/me/fork/verl/single_controller/ray/base.py", "return getattr(self.held[key], name)(*args, **kwargs)"
+    )
+    sentence, often = said(hands, "AttributeError: 'Tensor' object has no attribute 'offsets'\n")
+    assert "or what it calls asks an object of Tensor for offsets" in sentence
+    assert "offsets is of a nested tensor" in often
+    asks = frame("/home/me/fork/verl/workers/actor.py", "lengths = values.offsets().diff()")
+    assert (
+        "or what it calls" not in said(hands, asks, "AttributeError: 'Tensor' object has no attribute 'offsets'\n")[0]
+    )
+
+
+def test_a_last_frame_without_its_line_may_not_be_the_one_that_passes_an_argument() -> None:
+    above = frame("/home/me/garden/run.py", "return build(self, **given)")
+    bare = '  File "/home/me/garden/beds.py", line 7, in build\n'
+    message = "TypeError: Bed.forward() got an unexpected keyword argument 'rows'\n"
+    assert said(above, bare, message)[0].startswith("/home/me/garden/beds.py:7 or what it calls passes rows")
+
+
+def test_an_assertion_in_brackets_is_read() -> None:
+    line = frame(f"{SITE}/shelf/core.py", "assert(type(rows) is list)")
+    assert (
+        "shelf (shelf/core.py:12) asserts type(rows) is list, which does not hold" in said(line, "AssertionError\n")[0]
+    )
