@@ -65,15 +65,13 @@ class UnreadableError(SyntaxError):
         return f"{self.msg} (line {self.line})"
 
 
-def parse(source: bytes | str, *, checked: bool = False) -> ast.Module:
+def parse(source: bytes | str) -> ast.Module:
     """The syntax tree of a file. Its SyntaxWarnings are not shown: they are for its author.
-
-    `checked`: it is all or a part of a text that was parsed before, and so does not nest too deeply.
 
     Raises:
         UnreadableError: it is no Python, too large, or nests too deeply.
     """
-    return _parsed(source, "exec", checked=checked)  # type: ignore[return-value]
+    return _parsed(source, "exec")  # type: ignore[return-value]
 
 
 def parse_expression(source: bytes | str) -> ast.expr:
@@ -101,7 +99,7 @@ def require_shallow(source: str) -> None:
     _require_short_chains(_bytes(source), _LONGEST_FOR_OTHERS)
 
 
-def _parsed(source: bytes | str, mode: str, *, checked: bool = False) -> ast.AST:
+def _parsed(source: bytes | str, mode: str) -> ast.AST:
     if len(source) > MOST_BYTES:
         raise UnreadableError(f"it is larger than {MOST_BYTES >> 20} MB")
     try:
@@ -119,8 +117,7 @@ def _parsed(source: bytes | str, mode: str, *, checked: bool = False) -> ast.AST
         raise _too_deep(1) from None
     except (ValueError, UnicodeError, LookupError) as error:  # Null bytes; surrogates; an unknown encoding.
         raise UnreadableError(str(error)) from None
-    if not checked:
-        _require_shallow(tree, source)
+    _require_shallow(tree, source)
     return tree
 
 

@@ -59,7 +59,8 @@ def test_a_recipe_that_no_run_script_starts_is_optional(tmp_path: Path) -> None:
 def test_a_method_that_a_program_calls_by_its_name_runs(tmp_path: Path) -> None:
     for call, severity in (('method_name="build"', "break"), ('label="build"', "optional")):
         files = {
-            "recipe__x__main_x.py": f"from recipe.x.trainer import T\n\ndef main():\n    group(T).map({call})\n" + STARTS,
+            "recipe__x__main_x.py": f"from recipe.x.trainer import T\n\ndef main():\n    group(T).map({call})\n"
+            + STARTS,
             "recipe__x__trainer.py": f"class T:\n    def build(self):\n        {GONE}",
             "recipe__x__run.sh": "python3 -m recipe.x.main_x\n",
         }

@@ -31,25 +31,30 @@ class ModuleSummary:
     """What was asked of its syntax, by who read it: plain values."""
 
     def asked(self, read: Callable[Concatenate[ast.Module, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """What `read`, a function of a module, finds in the whole syntax."""
+        """What `read`, a function of a module, finds in the whole syntax. Raises RecursionError as `syntax` does."""
         key = (_name_of(read), args)
         if key not in self.known:
-            self.known[key] = read(parse(self.text, checked=True), *args, **kwargs)
+            self.known[key] = read(self._everything(), *args, **kwargs)
         return cast("T", self.known[key])
 
     def asked_of(self, header: Header, read: Callable[[Any], T]) -> T:
-        """What `read`, a function of a module, finds in the syntax of one class or function."""
+        """What `read`, a function of a module, finds in the syntax of one class or function.
+
+        Raises RecursionError as `syntax` does."""
         key = (_name_of(read), header.first)
         if key not in self.known:
             self.known[key] = read(self.syntax(header))
         return cast("T", self.known[key])
 
     def syntax(self, header: Header) -> Any:
-        """The syntax of a class or function, with the lines that it has in its file."""
-        for node in chain(self._part(header), self._everything()):
+        """The syntax of a class or function, with the lines that it has in its file.
+
+        Raises RecursionError: this Python cannot parse it. A module is read without the bodies of its definitions, of
+        which one may nest too deeply, or be written for a later Python. Nothing is known of it in either case."""
+        for node in chain(self._part(header), self._nodes()):
             if isinstance(node, _DEFINES) and (node.name, first_line(node)) == (header.name, header.first):
                 return node
-        raise UnreadableError("the definition is not where it was", header.first)
+        raise RecursionError(f"the definition is not where it was (line {header.first})")
 
     def _part(self, header: Header) -> Iterator[ast.AST]:
         """The definition, by its lines alone; nothing where these are not enough: lines may end in `\\r` alone."""
@@ -57,11 +62,17 @@ class ModuleSummary:
         # A method is indented: it becomes the body of an `if`. As many empty lines come before it as there are lines.
         start = b"\n" * (header.first - 2) + b"if 1:\n" if lines[:1] in (b" ", b"\t") else b"\n" * (header.first - 1)
         with suppress(UnreadableError):
-            for node in parse(start + lines, checked=True).body:
+            for node in parse(start + lines).body:
                 yield from node.body if isinstance(node, ast.If) else [node]
 
-    def _everything(self) -> Iterator[ast.AST]:
-        yield from ast.walk(parse(self.text, checked=True))
+    def _nodes(self) -> Iterator[ast.AST]:
+        yield from ast.walk(self._everything())
+
+    def _everything(self) -> ast.Module:
+        try:
+            return parse(self.text)
+        except UnreadableError as error:
+            raise RecursionError(str(error)) from None
 
 
 def _name_of(read: Callable[..., object]) -> str:

@@ -89,6 +89,12 @@ class Symbols:
         query = _QUERY.fullmatch(symbol)
         if query is None:
             raise ValueError(f"{symbol!r} is neither a dotted name nor one with a parameter in parentheses")
+        try:
+            return self._answer(query)
+        except RecursionError:
+            return None
+
+    def _answer(self, query: re.Match[str]) -> bool | None:
         found = self.resolve(query[1])
         if isinstance(found.definition, Absent):
             found = self._in_shadowed_module(query[1]) or found

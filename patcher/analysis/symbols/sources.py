@@ -15,6 +15,7 @@ from patcher.analysis.symbols.computed_names import may_compute, may_compute_nam
 from patcher.analysis.symbols.definition import Module, Unknown
 from patcher.analysis.symbols.module_summary import ModuleSummary
 from patcher.analysis.symbols.scope import Scope, literal_table, read_scope
+from patcher.analysis.symbols.skeleton import without_bodies
 from patcher.worktree import files
 from patcher.worktree.python import UnreadableError, parse
 
@@ -74,11 +75,7 @@ class Modules:
                 return known
             key = blake2b(module.name.encode() + b"\n" + text, digest_size=20).digest()
             found = self._kept.get(key, tuple) if self._kept is not None else None
-            if found is not None:
-                summary = ModuleSummary(text, *found)
-            else:
-                tree = parse(text)
-                summary = ModuleSummary(text, read_scope(tree.body), literal_table(tree, "__all__"))
+            summary = ModuleSummary(text, *found) if found is not None else summarize(text)
         except (OSError, UnreadableError) as error:
             return Unknown(f"{module.path} cannot be parsed: {error}")
         self._asked[key] = summary, len(summary.known) if found is not None else -1
@@ -217,6 +214,18 @@ class Modules:
                     folder, _, name = file.rpartition("/")
                     names.add(f"{folder}/{name.partition('.')[0]}")
         return frozenset(names)
+
+
+def summarize(text: bytes) -> ModuleSummary:
+    """What a module's body binds and exports. Raises UnreadableError."""
+    outside = without_bodies(text)
+    try:
+        tree = parse(outside)
+    except UnreadableError:
+        outside, tree = text, parse(text)
+    # `def extend(): __all__.append(...)`: what functions put into it counts too.
+    whole = tree if text.count(b"__all__") == outside.count(b"__all__") else parse(text)
+    return ModuleSummary(text, read_scope(tree.body), literal_table(whole, "__all__"))
 
 
 def _words_of_stub(module: Module) -> frozenset[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -62,8 +63,9 @@ def draft_records(
     inputs = replace(inputs, findings=tuple(wanted))
     groups: dict[tuple[str, str | None], list[Repair]] = {}
     for finding in wanted:
-        for repair in repairs(finding, inputs):
-            groups.setdefault((repair.cause, inputs.since(finding)), []).append(repair)
+        with suppress(RecursionError):  # What would be asked of a package cannot be read, or nests too deeply.
+            for repair in repairs(finding, inputs):
+                groups.setdefault((repair.cause, inputs.since(finding)), []).append(repair)
     prover = Prover(inputs)
     ids = set(taken)
     drafts: list[Draft] = []
