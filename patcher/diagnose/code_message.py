@@ -40,6 +40,9 @@ def parse_by_code(line: str, calls: Sequence[Call]) -> MessageParts | None:
     if (other := _BESIDE.search(line)) is not None and _bytes(other, "held") > _bytes(other, "all") / _MUCH:
         held, of_all = f"{other['held']} {other['held_in']}", f"{other['all']} {other['all_in']}"
         return MessageParts("allocation", symbol=other["process"], names=(held,), wanted=other["asked"], found=of_all)
+    if len(each := [*_EACH.finditer(line)]) > 1 and (whole := _WHOLE.search(line)) is not None:
+        shares = tuple(f"{one['held']} {one['held_in']} ({one['process']})" for one in each)
+        return MessageParts("allocation", names=shares, wanted=whole["asked"], found=whole["all"])
     if (pieces := _IN_PIECES.search(line)) is not None and _bytes(pieces, "unused") > _bytes(pieces, "asked"):
         unused = f"{pieces['unused']} {pieces['unused_in']}"
         return MessageParts("allocation", names=(unused,), wanted=f"{pieces['asked']} {pieces['asked_in']}")
@@ -108,6 +111,12 @@ _BESIDE = re.compile(
 )
 """Another process on the same GPU: `… Process 43 has 4.97 GiB memory in use. Including non-PyTorch memory, this process
 has 17.05 GiB …`."""
+_EACH = re.compile(r"\bProcess (?P<process>\d+) has (?P<held>\d{1,9}(?:\.\d+)?) (?P<held_in>[MG]iB) memory in use\.")
+_WHOLE = re.compile(
+    r"Tried to allocate (?P<asked>\d{1,9}(?:\.\d+)? [MG]iB)\b"
+    r".{0,80}? total capacity of (?P<all>\d{1,9}(?:\.\d+)? [MG]iB)"
+)
+"""In a container torch does not know its own number, so that it is one of those that the line names."""
 _MUCH = 20
 """The part of the GPU from which on another process counts: a twentieth. Set by hand."""
 
@@ -160,7 +169,9 @@ def with_class(parts: MessageParts, calls: Sequence[Call]) -> MessageParts:
         return replace(parts, symbol=name) if name else parts
     if parts.symbol != "__init__" or not calls:
         return parts
-    name = constructed_in(calls[-1].code)
+    # A decorator may stand between: `return func(*args, **kwargs)`.
+    asking = next((one for one in reversed(calls) if not hands_on(one)), calls[-1])
+    name = constructed_in(asking.code)
     return MessageParts(parts.matter, f"{name}.__init__", parts.names, parts.wanted, parts.found) if name else parts
 
 

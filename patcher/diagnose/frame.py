@@ -103,3 +103,12 @@ def is_installed(path: str) -> bool:
 def distribution(module: str) -> str:
     """The distribution that installs a module, as pip takes it."""
     return _DISTRIBUTIONS.get(module) or distribution_of(module)
+
+
+_MAIN = re.compile(r'File "(?!<|.*(?:/bin/|-packages/))[^"]+", line \d+, in <module>$')
+
+
+def is_of_main(text: str) -> bool:
+    """Whether a frame is the first of a program that somebody has started: not of a process that Python starts by `-c`,
+    nor of one of Ray's workers."""
+    return _MAIN.search(text.rstrip()) is not None

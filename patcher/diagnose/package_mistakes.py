@@ -118,6 +118,11 @@ _NOT_PICKLED = re.compile(r"\b(?:cannot|can't) pickle\b", re.IGNORECASE)
 _OF_GPU = re.compile(r"\b(?:requires?|needs?) .*\b(?:GPUs?|SM ?\d|sm_\d|[Cc]ompute capability)")
 
 
+_NOT_THERE = re.compile(
+    r"\bnot (?:there|found|set|initialized|enabled|defined|registered|given)\b|\bmissing\b", re.IGNORECASE
+)
+
+
 def _of_words(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> Phrase | None:
     """What is behind a message that leads astray: one that tells to install what is running, and the refusal of a
     function that only looks something up for its own package."""
@@ -160,7 +165,8 @@ def _of_words(parts: MessageParts, at: Frame | None, calls: Sequence[Call]) -> P
         return phrase(text, package=party(at))
     if _OF_GPU.search(parts.found):
         return None  # An option of the command line may lead there.
-    if is_of_getter(calls) and above is not None and party(at) and party(above) == party(at) != "verl":
+    missing = _NOT_THERE.search(parts.found) is not None
+    if missing and is_of_getter(calls) and above is not None and party(at) and party(above) == party(at) != "verl":
         text = (
             "{package} itself asks for it, at {place}: where your settings leave it out on purpose, this release does "
             "not support that there"

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from patcher.diagnose.code_message import is_raised_again
 from patcher.diagnose.evidence import Call, Evidence, Hit, LogLine, Nature, Raised
 from patcher.diagnose.failed_code import literal_raised
+from patcher.diagnose.frame import is_of_main
 from patcher.diagnose.line_meaning import ALONE, is_of_shell, nature, tells_of_process
 from patcher.diagnose.message_words import points_elsewhere
 from patcher.diagnose.told_errors import is_of_installer, may_lack
@@ -241,11 +242,13 @@ def _fails_at_end(place: LogLine, finished: LogLine, evidence: Evidence) -> bool
     """Whether a failure counts in a log that says `Training completed`.
 
     verl's asynchronous trainers also print that where one of their parts has failed, some steps before the last one.
-    After it, ending processes complain of each other; only an exit status shows that one of them failed.
+    After it, ending processes complain of each other; only an exit status shows that one of them failed, or that it is
+    the program itself that fails, as where it evaluates what it has trained.
     """
     if place.offset < finished.offset:
         return evidence.steps is not None and (evidence.step or evidence.counted or 0) < evidence.steps
-    return evidence.failed is not None and evidence.failed.offset > finished.offset
+    of_main = any(one.place == place and one.calls and is_of_main(one.calls[0].frame) for one in evidence.raised)
+    return of_main or (evidence.failed is not None and evidence.failed.offset > finished.offset)
 
 
 def _of_last_start(found: Sequence[Candidate], started: LogLine | None) -> list[Candidate]:

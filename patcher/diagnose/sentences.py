@@ -150,6 +150,13 @@ def sentence_of(parts: MessageParts, who: Phrase, versions: Mapping[str, str]) -
         case "environment":
             text = "{who} reads the environment variable {name}, which is not set"
             return phrase(text, who=who, name=names)
+        case "allocation" if len(parts.names) > 1:
+            text = (
+                "{asked} are asked for, and the {whole} of this GPU are held by processes of which only one is this "
+                "one: {held}. End the others if they are left over or somebody else's; if they are of this job, as an "
+                "inference engine, give them a smaller share"
+            )
+            return phrase(text, asked=parts.wanted, whole=parts.found, held=", ".join(parts.names))
         case "allocation" if parts.names and parts.symbol:
             text = (
                 "{asked} are asked for, and another process, {process}, holds {held} of the {whole} of this GPU: "

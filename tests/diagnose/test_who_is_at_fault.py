@@ -884,6 +884,11 @@ HELD = "Of the allocated memory 11.97 GiB is allocated by PyTorch, and {held} is
             ASKED.format(asked="35.60 GiB") + BESIDE.format(held="480.00 MiB") + HELD.format(held="40.69 GiB"),
             "torch holds 40.69 GiB that it does not use",
         ),
+        (
+            ASKED.format(asked="12.00 MiB")
+            + "Process 43 has 20.08 GiB memory in use. Process 81 has 8.23 GiB memory in use. ",
+            "held by processes of which only one is this one: 20.08 GiB (43), 8.23 GiB (81)",
+        ),
     ],
 )
 def test_what_the_numbers_of_an_allocation_say(log: str, told: str) -> None:
@@ -935,3 +940,25 @@ def test_an_assertion_in_brackets_is_read() -> None:
     assert (
         "shelf (shelf/core.py:12) asserts type(rows) is list, which does not hold" in said(line, "AssertionError\n")[0]
     )
+
+
+def test_a_class_is_named_across_a_decorator_where_python_only_says_init() -> None:
+    calls = frame("/home/me/train.py", "trainer = PairTrainer(", "<module>")
+    hands = frame(f"{SITE}/transformers/utils/deprecation.py", "return func(*args, **kwargs)", "wrapped_func")
+    sentence, _ = said(calls, hands, "TypeError: __init__() got an unexpected keyword argument 'beta'\n")
+    assert sentence == "/home/me/train.py:12 passes beta to PairTrainer.__init__, which does not take it"
+
+
+def test_a_getter_that_refuses_what_is_there_does_not_ask_for_it() -> None:
+    asks = frame("/home/g/torchtitan/torchtitan/beds.py", "new = get_key(key, table)", "plan")
+    getter = frame("/home/g/torchtitan/torchtitan/keys.py", "raise ValueError(", "get_key")
+    for message, told in (("Row a is not there", True), ("Found unexpected row: a", False)):
+        assert ("itself asks for it" in said(asks, getter, f"ValueError: {message}, so look again.\n")[1]) is told
+
+
+def test_a_program_that_fails_once_its_training_is_over_has_failed() -> None:
+    over = "{'train_runtime': 45.5, 'train_loss': 2.3, 'epoch': 3.0}\n100%|##########| 77/77 [00:10<00:00, 7.7it/s]\n"
+    failed = frame("/home/me/train.py", "metrics = results['eval_metrics']", "<module>") + "KeyError: 'eval_metrics'\n"
+    assert diagnosed(over + HEAD + failed).verdict == "failed"
+    ends = frame("<string>", "spawn_main()", "<module>") + "KeyError: '/mp-81'\n"
+    assert diagnosed(over + HEAD + ends).verdict == "ok"
