@@ -242,8 +242,7 @@ def _fails_at_end(place: LogLine, finished: LogLine, evidence: Evidence) -> bool
     """Whether a failure counts in a log that says `Training completed`.
 
     verl's asynchronous trainers also print that where one of their parts has failed, some steps before the last one.
-    After it, ending processes complain of each other; only an exit status shows that one of them failed, or that it is
-    the program itself that fails, as where it evaluates what it has trained.
+    After it, processes that end complain of each other; a failure of the program itself counts, and an exit status.
     """
     if place.offset < finished.offset:
         return evidence.steps is not None and (evidence.step or evidence.counted or 0) < evidence.steps
