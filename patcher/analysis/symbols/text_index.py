@@ -246,13 +246,14 @@ class TextIndex:
     def containing(self, part: bytes) -> Iterator[tuple[str, bytes]]:
         """The modules whose text has the part anywhere, with their text."""
         known = self._earlier.containing.get(part)
-        found = self._found.containing[part] = set()
+        found = set()
         for module in self.modules:
             if known is None or module in known or module not in self._same:
                 text = self.text_of(module)
                 if part in text:
                     found.add(module)
                     yield module, text
+        self._found.containing[part] = found
 
 
 def _places(word: bytes, text: bytes) -> Iterator[int]:
