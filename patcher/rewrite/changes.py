@@ -18,7 +18,7 @@ from patcher.rewrite.marker import foreign_record
 from patcher.rewrite.marking import Lines, marked
 from patcher.rewrite.outcome import EOL, AnchorAmbiguous, Outcome, Overlap, Rewritten, Unparseable
 from patcher.rewrite.sites import Anchor, Change, Make, Splice, Step
-from patcher.rewrite.source import Source, Trace, parse, remember
+from patcher.rewrite.source import Source, Trace, parse_anew, remember
 from patcher.rewrite.syntax import BLOCKS, index_of, statements
 
 _UNKEPT = "libcst does not give this line back as it is written; put the white space around it in its usual form"
@@ -241,7 +241,8 @@ def _in_place(
         head += "".join(indents[:depth]) + "if 1:" + source.newline
     indent = "".join(indents)
     head += f"{indent}pass{source.newline}"
-    read = parse(f"{head}{text}{indent}pass{source.newline}")
+    # The same lines may come into the tree twice, `return None` in two branches: each with nodes of its own.
+    read = parse_anew(f"{head}{text}{indent}pass{source.newline}")
     if isinstance(read, Unparseable):
         return Unparseable(max(read.line - head.count(source.newline), 1), read.message)
     inner: CSTNode = read.module

@@ -269,7 +269,7 @@ def parse(text: str) -> Source | Unparseable:
     text = text.removeprefix(BOM)
     found = _known.pop(text, None)
     if found is None:
-        found = _parsed(text)
+        found = parse_anew(text)
     remember(text, found)
     return found
 
@@ -295,7 +295,8 @@ def forget() -> None:
     _known.clear()
 
 
-def _parsed(text: str) -> Source | Unparseable:
+def parse_anew(text: str) -> Source | Unparseable:
+    """Read a text whose nodes are to become part of another tree, so that nobody else may have them."""
     try:
         python.require_shallow(text)
         module = cst.parse_module(text)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from patcher.rewrite.edits import Insert
+from patcher.rewrite.edits import Insert, Replace
 from patcher.rewrite.source import _KEPT, Source, Trace, forget, parse
 from tests.rewrite.cases import made
 
@@ -44,3 +44,20 @@ def test_places_are_kept_for_the_statements_of_the_tree_alone() -> None:
         source = parse(text)
         assert isinstance(source, Source)
         assert source.spans == Trace(source.module).run([source.module]).spans
+
+
+def test_the_same_lines_in_two_places_of_a_file_are_told_apart() -> None:
+    """Two edits insert the same code, at one depth and before the same line; a third changes the second of them."""
+    before = "class A:\n    def f(self):\n        return 1\n\n\nclass B:\n    def f(self):\n        return 1\n"
+    code = "x = 1\n\ndef g(y):\n    z = y\n    return z\n"
+    text = before
+    for owner in ("A", "B"):
+        text = made(text, Insert(file="a.py", within=f"{owner}.f", where="start", code=code))
+    source = parse(text)
+    assert isinstance(source, Source)
+    assert len(source.everything) == len({id(node) for node in source.everything})
+    edit = Replace(file="a.py", within="B.f.<locals>.g", pattern="z = y", replacement="z = y + 1")
+    after = made(text, edit, may_touch=frozenset({"r"}))
+    changed = [number for number, (a, b) in enumerate(zip(text.split("\n"), after.split("\n"), strict=True)) if a != b]
+    assert [after.split("\n")[number].strip().partition("  #")[0] for number in changed] == ["z = y + 1"]
+    assert changed[0] > after.split("\n").index("class B:")
