@@ -29,7 +29,7 @@ from patcher.check.matrix import (
     with_since,
 )
 from patcher.check.repairs import check_with_records
-from patcher.check.targets import module_of
+from patcher.check.targets import module_of, symbols_of
 from patcher.errors import EnvironmentProbeError, ReleaseError
 from patcher.i18n import phrase
 from patcher.packages.releases.kept import packed
@@ -165,20 +165,21 @@ class _Judge:
         self._projects: dict[str, Project] = {}
         self._collected = 0
         """How many trees were read when garbage was last collected for one."""
-        self._beside = {path.name: Symbols(path) for _, path in inputs.beside.values()}
+        self._beside = {path.name: symbols_of(path) for _, path in inputs.beside.values()}
 
     def column(self, release: str, path: Path, verl: Iterable[str]) -> list[Cell]:
         """These verl releases on one release of the package, whose symbols are let go of afterwards."""
         beside = self.inputs.beside
         versions = {self.inputs.package: release, **{name: version for name, (version, _) in beside.items()}}
         against = {path.name: release, **{folder.name: version for version, folder in beside.values()}}
-        self._last = Symbols(path, self._last, KeptReadings([path], package=True))
+        self._last = symbols_of(path, self._last)
         target = Target(against, {path.name: self._last, **self._beside}, versions)
         # The newest tree is the largest: what reading it takes for a while comes before the others are in memory.
         trees = ((one, tree) for one in reversed([*verl]) if (tree := self._project(one)) is not None)
         cells = [self._cell(one, tree, release, target) for one, tree in trees]
         self._kept.keep()
-        self._last.modules.keep()
+        for symbols in target.packages.values():
+            symbols.modules.keep()
         # From here on the others have kept what they read of their shares.
         self._kept.also(self._others)
         self._others = []  # Once all trees were read, nobody needs theirs.

@@ -277,12 +277,12 @@ def target_of(located: Iterable[Located], session: Session) -> Target:
     )
 
 
-def symbols_of(package: Path) -> Symbols:
-    """The symbols of a package, with what earlier commands have read of it."""
+def symbols_of(package: Path, earlier: Symbols | None = None) -> Symbols:
+    """The symbols of a package, with what earlier commands have read of it, and of a neighbouring release."""
     from patcher.analysis.kept_readings import KeptReadings
     from patcher.analysis.symbols import Symbols
 
-    return Symbols(package, kept=KeptReadings([package], package=True))
+    return Symbols(package, earlier, KeptReadings([package], package=True))
 
 
 def surroundings(session: Session) -> dict[str, str | None]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from patcher.diagnose.evidence import LogLine
-from patcher.diagnose.line_meaning import is_passed_on
+from patcher.diagnose.line_meaning import is_passed_on, is_tried
 from patcher.logs.labels import strip_labels
 
 _TOLD_BY_NCCL = re.compile(r"\bNCCL (?:INFO|TRACE) ")
@@ -42,8 +42,6 @@ _ANSWERED = re.compile(
 )
 """What a server notes of a client's mistake, `Error with model object='error' message='…' code=404`, and an agent loop
 of a model's: `Failed to decode tool call: Invalid \\escape`."""
-_OF_A_TRIAL = re.compile(r"torch/_inductor/select_algorithm\.py:\d+\]")
-"""What torch's autotuning tells of kernels that it tries and passes over."""
 _WITHIN = re.compile(r".{1,70}?(?:[\s\[(|])(?:(?:ERROR|CRITICAL|FATAL)(?:[\]|:]| [A-Z])|E\] )")
 """A level behind text that is no label: `(worker_7) : wandb: ERROR …`, `[TensorRT-LLM][ERROR] …`, `[E] …`."""
 
@@ -88,7 +86,7 @@ def complaints(last: Sequence[LogLine]) -> tuple[LogLine, ...]:
         stripped = strip_labels(place.text)
         if "raylet" in place.speaker or "(raylet)" in stripped.label or _TOLD_BY_NCCL.search(place.text):
             continue
-        if _ANSWERED.search(place.text) or _OF_A_TRIAL.search(place.text):
+        if _ANSWERED.search(place.text) or is_tried(place.text):
             continue
         loud = (stripped.level in _LEVELS and not _VALUE.match(stripped.text)) or (
             not stripped.level and _WITHIN.match(place.text)

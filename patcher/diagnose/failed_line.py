@@ -19,7 +19,7 @@ from patcher.diagnose.asking_code import folder_of
 from patcher.diagnose.diagnosis import Explanation, FailedLine
 from patcher.diagnose.exception_message import Matter
 from patcher.diagnose.frame import Frame, distribution
-from patcher.diagnose.parties import party
+from patcher.diagnose.parties import GIVES_ALL, party
 from patcher.diagnose.release_search import final, first
 from patcher.errors import ReleaseError
 from patcher.packages.releases import versions
@@ -35,8 +35,6 @@ _OF_CODE: frozenset[Matter] = frozenset(
 _NOT_OF_CODE = ("torch", "numpy", "pandas", "pyarrow")
 """Distributions that are large and rarely at fault: their callers are."""
 _REFUSES = re.compile(r"\s*raise\s+\w")
-_PASSES_ALL_ON = re.compile(r"\(\*\w*args, ?\*\*\w*kwargs\)")
-"""A line that hands on what it was given: who gave it is at fault, however such a line is written later."""
 _OF_A_SETTING = re.compile(r"\bassert\b.*\b(?:args|cfg|config)\.")
 """A line that refuses a setting: `assert self.args.scheduler in schedulers`."""
 _SHORTEST = 12
@@ -60,7 +58,8 @@ def failed_line(explanation: Explanation, known: Mapping[str, str]) -> FailedLin
     name = party(at)
     if parts is None or at is None or not name or name in _NOT_OF_CODE or parts.matter not in _OF_CODE:
         return None
-    if _PASSES_ALL_ON.search(explanation.line) or (parts.matter == "claim" and _OF_A_SETTING.search(explanation.line)):
+    # Who gave what a line only hands on is at fault, however such a line is written later.
+    if GIVES_ALL.search(explanation.line) or (parts.matter == "claim" and _OF_A_SETTING.search(explanation.line)):
         return None
     bare = parts.matter in ("unprovided", "claim")
     if len(code) < _SHORTEST or (_REFUSES.match(explanation.line) and not bare):

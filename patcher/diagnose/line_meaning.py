@@ -239,6 +239,23 @@ _SAYS_NOTHING = re.compile(
     # Those of Ray and glog: `    @     0x7f0000001000  ray::RayLog::~RayLog()`, `/env/ray/_raylet.so(+0x1) [0x7f00] …`.
     r"|\s*@ +0x[0-9a-f]{6,} |\S+\.so[\d.]*\([^)]*\) \[0x[0-9a-f]+\]"
 )
+_TRIED = re.compile(
+    r"\bdry[- ]run (?:error|failed|failure)\b|torch/_inductor/select_algorithm\.py:\d+\]"
+    r"|\bthrown while requesting (?:GET|HEAD|POST) ",
+    re.IGNORECASE,
+)
+_LOOKED_FOR = re.compile(r"\b(?:checking|is not available because)\b", re.IGNORECASE)
+
+
+def is_tried(text: str) -> bool:
+    """Whether a line is of what is only tried, and may fail: `DEBUG CUDA platform is not available because: …`,
+    `dry-run error: out of memory`, the kernels that torch's autotuning passes over, and a request to the Hub that is
+    made again."""
+    if _TRIED.search(text):
+        return True
+    return "DEBUG" in text and strip_labels(text).level == "DEBUG" and _LOOKED_FOR.search(text) is not None
+
+
 _HANDED_UP = re.compile(r"\bNCCL INFO \S+:\d+ -> [1-9]")
 """NCCL passes an error up from call to call; the warning before these lines says which error it is."""
 

@@ -30,6 +30,7 @@ from patcher.diagnose.line_meaning import (
     begins_anew,
     begins_inner_errors,
     is_of_another_rank,
+    is_tried,
     is_warning,
     nature,
     printed_message,
@@ -208,7 +209,7 @@ class LogAccumulator:
         if held.header and line.offset not in self._headers:
             self._add_traceback(line)
         for sign in held.signs:
-            if sign.found(line, self.run.step or 0) and not (_is_tried(line) or _is_listing(line)):
+            if sign.found(line, self.run.step or 0) and not (is_tried(line.stripped.text) or _is_listing(line)):
                 self._add_hit(sign, line)
         for word, role in held.ends_or_versions:
             if role.ending:
@@ -405,17 +406,6 @@ class LogAccumulator:
         near = line.block.before(line.begin, _CONFIG) if word.startswith('"') else []
         for name, version in versions_in(line.label.text, word, near).items():
             self._versions.setdefault(name, version)
-
-
-_DRY_RUN = re.compile(r"\bdry[- ]run (?:error|failed|failure)\b", re.IGNORECASE)
-_TRIED = re.compile(r"\b(?:checking|is not available because)\b", re.IGNORECASE)
-
-
-def _is_tried(line: MatchedLine) -> bool:
-    """Whether a line is of what is only tried, and may fail: `DEBUG CUDA platform is not available because: …`,
-    `dry-run error: out of memory`."""
-    tried = _TRIED.search(line.label.text) if line.label.level == "DEBUG" else None
-    return tried is not None or _DRY_RUN.search(line.label.text) is not None
 
 
 def _is_listing(line: MatchedLine) -> bool:

@@ -28,6 +28,8 @@ _FORWARDS = re.compile(
     r"\((?:(?:self|cls), ?)?(?:\*\w*args, ?\*\*\w*kwargs|\*\*\w*kwargs|\*\w*args)\)"
 )
 """The line of a decorator that calls what it wraps with all that it was given: `return fn(self, **kwargs)`."""
+GIVES_ALL = re.compile(r"\(\*\w*args, ?\*\*\w*kwargs\)$")
+"""The end of a line that hands on all that it was given, whatever it calls."""
 _GETS = re.compile(r", in (?:__)?getattr(?:ibute)?(?:__)?$")
 _FUNCTION = re.compile(r", in (?P<name>\S+)$")
 ENGINES = frozenset(("vllm", "sglang"))
@@ -102,15 +104,11 @@ def is_cut_off(parts: MessageParts, calls: Sequence[Call]) -> bool:
     """
     code = calls[-1].code.strip() if calls else ""
     if parts.matter == "missing-attribute":
-        return _GIVES_ALL.search(code) is not None and not any(name in code for name in parts.names)
+        return GIVES_ALL.search(code) is not None and not any(name in code for name in parts.names)
     last = frame_of(calls[-1].frame) if calls else None
     if parts.matter != "unexpected-argument" or code or last is None or last.path.startswith("<"):
         return False  # `<frozen importlib._bootstrap>` never has a line of code.
     return len(calls) > 1 and all(one.code for one in calls[:-1])
-
-
-_GIVES_ALL = re.compile(r"\)\(\*args, ?\*\*kwargs\)$")
-"""What is called is itself the result of a call, as of `getattr`."""
 
 
 def owner_of(symbol: str) -> str:

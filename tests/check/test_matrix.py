@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from patcher.analysis.findings import Finding, Report
+from patcher.analysis.symbols import module_summary, sources
 from patcher.check.matrix import Breaks, Matrix, Works, WorksWithRecords, cell_of, with_since
+from patcher.check.matrix_run import MatrixInputs, judge_pairs
 from tests.report.matrices import CONFIG, GUARDED, HELPER, LORA, METHOD, cell, sample
+
+if TYPE_CHECKING:
+    import pytest
 
 
 def report(*findings: Finding) -> Report:
@@ -39,3 +49,31 @@ def test_since_is_open_where_the_run_begins_at_the_first_column_and_anew_after_a
     cells = {("0.7.0", release): cell("0.7.0", release, *found) for release, found in shown.items()}
     row = with_since(Matrix("vllm", ("0.7.0",), tuple(shown), cells)).row("0.7.0")
     assert [[one.since for one in found.findings] for found in row] == [[None], [None], [], ["4"], ["4"]]
+
+
+def test_a_second_matrix_parses_no_module_of_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UKY_PATCH_CACHE", str(tmp_path / "cache"))
+    releases = {"1.0": "class Engine:\n    def start(self): ...\n", "2.0": "class Engine:\n    def begin(self): ...\n"}
+    for release, text in releases.items():
+        (tmp_path / release / "vllm").mkdir(parents=True)
+        (tmp_path / release / "vllm/__init__.py").write_text(text)
+    tree = tmp_path / "tree/verl"
+    tree.mkdir(parents=True)
+    (tree / "__init__.py").touch()
+    (tree / "use.py").write_text("from vllm import Engine\n\nEngine().start()\n")
+    folders = {release: tmp_path / release / "vllm" for release in releases}
+    inputs = MatrixInputs("vllm", {"0.9.1": tree}, folders)
+    parsed: list[bytes] = []
+    for module in (sources, module_summary):
+
+        def noted(source: bytes, parse: Callable[..., ast.Module] = module.parse) -> ast.Module:  # type: ignore[attr-defined]
+            parsed.append(source)
+            return parse(source)
+
+        monkeypatch.setattr(module, "parse", noted)
+    first = judge_pairs(inputs, lambda *_: None, processes=1)
+    assert [len(first.cells["0.9.1", release].findings) for release in releases] == [0, 1]
+    assert parsed
+    parsed.clear()
+    assert judge_pairs(inputs, lambda *_: None, processes=1).cells == first.cells
+    assert parsed == []

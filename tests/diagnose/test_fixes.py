@@ -165,3 +165,45 @@ def test_the_fix_for_the_case_that_the_log_shows_comes_first(path: str, order: l
     root = diagnosis_of(Scanner((symptom("spade", BY_CASE),)).scan([("a.log", io.BytesIO(log))]), FixContext()).root
     assert root is not None
     assert [next(one for one in order if fix.text.startswith(one)) for fix in root.fixes] == order
+
+
+NO_WHEEL = (
+    "error: Distribution `torch==2.8.0{build} @ registry+https://host/simple` can't be installed because it doesn't "
+    "have a source distribution or wheel for the current platform\n"
+)
+HINT = "hint: You're on macOS (`macosx_14_0_x86_64`), but `torch` (v2.8.0) only has wheels for others\n"
+
+
+@pytest.mark.parametrize(
+    ("log", "first"),
+    [
+        (NO_WHEEL.format(build="+cpu"), "A build such as +cpu"),
+        (NO_WHEEL.format(build="") + HINT, "macosx and x86_64"),
+        (NO_WHEEL.format(build=""), "Lock for this platform too"),
+        (
+            "sbatch: error: you may not submit a job not requesting GPUs in a GPU partition\n"
+            "sbatch: error: Batch job submission failed: Unspecified error\n",
+            "The line above says that no GPU is asked for",
+        ),
+        ("0/1 nodes are available: 1 Insufficient cpu.\n", "Insufficient cpu, memory"),
+        ("0/1 nodes are available: 1 Insufficient nvidia.com/gpu.\n", "Insufficient nvidia.com/gpu"),
+        (
+            "$ uv pip install torch==2.4.1 --extra-index-url https://host/simple\n"
+            "  Because there is no version of cudnn==9.1 and torch==2.4.1 depends on cudnn==9.1, it cannot be used.\n",
+            "uv takes only the first index",
+        ),
+        (
+            'Traceback (most recent call last):\n  File "/env/lib/python3.11/site-packages/datasets/arrow_dataset.py", '
+            "line 4101, in _select\n    os.chmod(name, mode)\nOSError: [Errno 116] Stale file handle: 'x'\n",
+            "Frames of datasets or filelock",
+        ),
+        (
+            'Traceback (most recent call last):\n  File "/env/lib/python3.11/site-packages/transformers/trainer.py", '
+            "line 4575, in init_hf_repo\n    repo_url = create_repo(name)\nrequests.exceptions.ConnectionError: "
+            "(MaxRetryError(\"HTTPSConnectionPool(host='huggingface.co', port=443): Max retries exceeded\"))\n",
+            "A folder on the Hub is made",
+        ),
+    ],
+)
+def test_the_shipped_fix_for_the_case_comes_first(log: str, first: str) -> None:
+    assert root(log).fixes[0].text.startswith(first)
