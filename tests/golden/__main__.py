@@ -47,9 +47,11 @@ def main(arguments: Sequence[str]) -> int:
     for line in trouble:
         sys.stdout.write(f"failed: {line}\n")
     if options.write:
+        if trouble:
+            return 1  # What is committed stays as it is: parts of it would be missing.
         for part in wanted:
             write(part, found[part])
-        return int(bool(trouble))
+        return 0
     different = [part for part in wanted if tell(part, found[part])]
     return int(bool(trouble or different))
 
