@@ -11,6 +11,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from patcher.analysis.symbols import Symbols
+from patcher.analysis.symbols.definition import Module
+from patcher.analysis.symbols.scope import Scope
 from patcher.diagnose.exception_message import UNREADABLE_CODE, MessageParts
 from patcher.packages.agent.folders import package_in
 
@@ -33,6 +36,16 @@ def asked_symbol(parts: MessageParts, source: str) -> str:
 
 
 _OF_MODEL = re.compile(r"(?!PretrainedConfig|PreTrainedConfig|AutoConfig|GenerationConfig)[A-Z]\w+Config$")
+
+
+def is_unimported_module(found: Symbols | None, symbol: str) -> bool:
+    """Whether the name is a module that its package does not import itself, as `from .main import main` does."""
+    if found is None or not isinstance(found.modules.find(symbol), Module):
+        return False
+    package, _, name = symbol.rpartition(".")
+    around = found.modules.find(package)
+    scope = found.modules.scope(around) if isinstance(around, Module) else None
+    return not (isinstance(scope, Scope) and scope.bindings(name))
 
 
 def field_of_configuration(parts: MessageParts) -> str:

@@ -144,6 +144,8 @@ def exception_set_in(text: str, before: Sequence[LogLine]) -> re.Match[str] | No
         return None
     if len(text) - len(bare) == 1 and not any(one.text.strip() for one in before[-1:]):
         return found  # A quotation that begins with a blank.
+    if "." in found["name"] and not any(one.text.strip() for one in before):
+        return found  # A log that begins with its exception; a docstring names plain ones, `ValueError: if …`.
     frames = [line for one in before if FRAME.match(line := strip_labels(one.text).text)]
     deep = len(frames[-1]) - len(frames[-1].lstrip()) if frames else 0
     return found if frames and len(text) - len(bare) <= deep else None

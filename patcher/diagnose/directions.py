@@ -22,13 +22,13 @@ from packaging.version import InvalidVersion, Version
 
 from patcher.analysis.meaning.moves import moved_in, spelled_alike
 from patcher.analysis.symbols import Symbols
-from patcher.analysis.symbols.definition import Module
 from patcher.check.targets import release_folder
 from patcher.diagnose.asking_code import (
     argument_of_model_part,
     asked_symbol,
     field_of_configuration,
     folder_of,
+    is_unimported_module,
     lacks_field,
     still_asks,
 )
@@ -169,7 +169,7 @@ def direction_of(parts: MessageParts, known: Mapping[str, str], *, moves: bool =
     if found is not None and found.added_in in releases and not found.removed_in:
         found = replace(found, again=any(map(looked.get, releases[: releases.index(found.added_in)])))
     # `from package import name` imports a module of that name; `package.name` does not.
-    if found is None and moves and not parts.file and _is_module(symbols(version), parts.symbol):
+    if found is None and moves and not parts.file and is_unimported_module(symbols(version), parts.symbol):
         text = "{symbol} is a module of {name} that nothing has imported by then: write import {symbol} before"
         return Direction(name, parts.symbol, unknown=phrase(text, symbol=parts.symbol, name=name))
     if found is None and moves and not parts.cut and has(version):
@@ -310,10 +310,6 @@ def _of_unknown_release(
     return replace(found, added_in=added) if found is not None else Direction(name, symbol, added_in=added)
 
 
-def _is_module(found: Symbols | None, symbol: str) -> bool:
-    return found is not None and isinstance(found.modules.find(symbol), Module)
-
-
 def _never_without(found: Direction, releases: Sequence[str], has_near: Has) -> bool:
     """Whether the releases that lack the name also lack `MessageParts.near`, the similar name that Python suggested.
 
@@ -339,14 +335,13 @@ def _hidden(name: str, parts: MessageParts) -> Phrase | Phrases:
 def _there(name: str, parts: MessageParts, version: str, *, known: bool) -> Phrase:
     """The explanation for a name that the release at hand has, or every release where that is not known."""
     text = (
-        "{name} {version} has {symbol}: its files are of several releases or incomplete, a file or folder called "
-        "{module} is imported in its place, or it is defined only under a condition, as where another package is there"
+        "{name} {version} has {symbol}: its files are of several releases or incomplete, another {module}, a file, a "
+        "folder or a package, is imported in its place, or it is defined only under a condition"
     )
     if not known:
         text = (
-            "the releases of {name} that were looked at have {symbol}: the files are incomplete, a file or folder "
-            "called {module} is imported in their place, or it is defined only under a condition, as where another "
-            "package is there"
+            "the releases of {name} that were looked at have {symbol}: the files are incomplete, another {module}, a "
+            "file, a folder or a package, is imported in their place, or it is defined only under a condition"
         )
     return phrase(text, name=name, version=version, symbol=parts.symbol, module=parts.package)
 

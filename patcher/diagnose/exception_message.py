@@ -197,6 +197,8 @@ _SHAPES: tuple[tuple[Matter, str], ...] = (
     ("argument-twice", rf"{_CALL} got multiple values for (?:keyword )?argument {_ITS_NAME}"),
     ("unexpected-argument", rf"{_CALL} got (?:an unexpected|some positional-only).*? {_ITS_NAME}"),
     ("unexpected-argument", rf"Unexpected keyword argument {_ITS_NAME}"),
+    ("unexpected-argument", rf"Unrecognized keyword arguments passed to (?P<symbol>{NAME}): \{{{_ITS_NAME}"),
+    ("unexpected-argument", rf"Received unknown keyword arguments: \{{{_ITS_NAME}"),
     ("model-type", r"has model type [`'](?P<names>[\w.-]+)[`'] but Transformers does not recognize"),
     ("option", r"unrecognized arguments: (?P<several>--\S+)"),
     ("option", r"(?:keys|arguments) are not used by the HfArgumentParser: \[(?P<several>.*)\]"),

@@ -31,7 +31,15 @@ from patcher.diagnose.exception_message import UNREADABLE_CODE, Matter, MessageP
 from patcher.diagnose.failed_code import mapping_with, none_argument, none_operand, pointed_none, taken_from, zero_in
 from patcher.diagnose.frame import Frame, distribution, frame_of
 from patcher.diagnose.line_meaning import begins_anew
-from patcher.diagnose.message_words import at_caret, below_caret, own_words, remedy_in, straight, to_search_for
+from patcher.diagnose.message_words import (
+    at_caret,
+    below_caret,
+    line_of_kernel,
+    own_words,
+    remedy_in,
+    straight,
+    to_search_for,
+)
 from patcher.diagnose.own_module import unpickled_module
 from patcher.diagnose.parties import (
     HANDS_ON,
@@ -122,6 +130,9 @@ def explain(
         elif borrowed or (raised is not None and raised.message and not raised.name and speaking is not None):
             # The error is printed above a traceback that is cut off, so frames may be missing.
             who = phrase("{who} or what it calls", who=who)
+        if parts.matter != "words" and below_caret(lines):
+            # Triton's frames only read the kernel, whose line asks.
+            who, at = _kernel(line_of_kernel(lines)), None
         given = given_by_configuration(parts, calls)
         sentence = (
             configured_sentence(parts, who, given)
@@ -130,6 +141,8 @@ def explain(
             or sentence_of(parts, who, versions)
         )
         often = usual_cause(parts, at, calls, given)
+        if _OF_INDUCTOR.match(line_of_kernel(lines)):
+            often = phrase("each torch wants one triton, and another one is installed: install the one it asks for")
         if parts.matter == "undefined-name" and often is not None:
             remedy = ""  # Python's suggestion is a similar name of the same file.
     if sentence is None:
@@ -316,6 +329,16 @@ def _claim_sentence(parts: MessageParts, who: Phrase, frames: Sequence[Frame]) -
         return phrase(text, place=whence.shown, **fields)
     text = "{who} asserts {claim}, which does not hold for the call at {place}"
     return phrase(text, who=who, claim=fields["claim"], place=whence.shown)
+
+
+_OF_INDUCTOR = re.compile(r"def triton_\w+")
+
+
+def _kernel(line: str) -> Phrase:
+    """Who asks in the line of a kernel's source; in `def triton_poi_fused_add_0(...):` a kernel of torch's Inductor."""
+    if _OF_INDUCTOR.match(line):
+        return phrase("a kernel that torch's Inductor wrote")
+    return phrase("the Triton kernel, with {code},", code=line) if line else phrase("the Triton kernel")
 
 
 def _place_sentence(line: str, raised: Raised | None, at: Frame | None) -> Phrase:

@@ -52,6 +52,21 @@ def printed_message(text: str) -> str:
     return found["message"] if found is not None else ""
 
 
+_AS_OBJECT = re.compile(
+    r"(?P<name>(?:\w+\.)*[A-Z]\w*(?:Error|Exception))\((?P<quote>['\"])(?P<message>.+)(?P=quote),?\)$"
+)
+_BY_HYDRA = re.compile(r"Error (?:in call to target|instantiating|locating target) '")
+
+
+def exception_of_hydra(text: str, above: str) -> re.Match[str] | None:
+    """The exception of what hydra was to call, without its traceback:
+
+    Error in call to target 'farm.plough.open_gate':        ◀ above
+    TypeError("open_gate() got an unexpected keyword argument 'colour'")
+    """
+    return _AS_OBJECT.match(text) if _BY_HYDRA.match(above) else None
+
+
 # What ends the message above it: the prompt of a shell, and what hydra, Python, a scheduler and others print next.
 _BEGINS = re.compile(
     r"(?:\([\w.+-]{1,64}\) ?)?\[?[\w.-]{1,64}@[\w.-]{1,64}[ :][^$#%]{0,80}[$#%](?:\s|$)"
@@ -67,7 +82,7 @@ _BEGINS = re.compile(
 
 def begins_anew(text: str) -> bool:
     """Whether a line below a message does not belong to it. The line comes without labels."""
-    return _BEGINS.match(text.lstrip()) is not None or is_bar(text)
+    return _BEGINS.match(text.lstrip()) is not None or is_bar(text) or is_warning(text)
 
 
 _WARNED = re.compile(r"\S{1,800}\.py:\d+\)?: \w*Warning: ")

@@ -29,6 +29,7 @@ from patcher.diagnose.line_meaning import (
     TaskFailure,
     begins_anew,
     begins_inner_errors,
+    exception_of_hydra,
     is_of_another_rank,
     is_tried,
     is_warning,
@@ -332,8 +333,11 @@ class LogAccumulator:
         traceback."""
         kind: Nature = "exception"
         said = line.label.text.lstrip()
+        quoted = next((exception_of_hydra(said, strip_labels(one.text).text) for one in line.before(1)), None)
         if printed := printed_message(said):
             name, said, kind = raised_as(printed), printed, "printed"
+        elif quoted is not None:
+            name, said = quoted["name"], quoted["message"]
         elif line.label.label.startswith("E ") and said.startswith("assert "):
             above = line.before(1)
             name = "AssertionError" if above and not above[0].text.startswith("E ") else ""

@@ -76,10 +76,21 @@ def below_caret(lines: Sequence[str]) -> list[str]:
 
 def at_caret(lines: Sequence[str]) -> str:
     """The name in a kernel's source that Triton's caret stands below: `hk0` of `p = hk0 + i`; "" where it is none."""
+    line, at = _above_caret(lines)
+    found = re.compile(r"[A-Za-z_]\w*").match(line, at)
+    return found[0] if found is not None else ""
+
+
+def line_of_kernel(lines: Sequence[str]) -> str:
+    """The line of a kernel's source that Triton's caret stands below, without its comment; "" where there is none."""
+    return _above_caret(lines)[0].partition(" #")[0].strip()
+
+
+def _above_caret(lines: Sequence[str]) -> tuple[str, int]:
+    """The line above the last caret that stands alone, and the column of the caret; "" and 0 where there is none."""
     texts = [strip_labels(line).text for line in lines]
     at = next((at for at in range(len(texts) - 1, 0, -1) if _CARET.match(texts[at])), 0)
-    found = re.compile(r"[A-Za-z_]\w*").match(texts[at - 1], texts[at].index("^")) if at else None
-    return found[0] if found is not None else ""
+    return (texts[at - 1], texts[at].index("^")) if at else ("", 0)
 
 
 def own_words(lines: Sequence[str], named: bool = True) -> str:

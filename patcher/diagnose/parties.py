@@ -59,7 +59,7 @@ _NAMES_OF: Mapping[str, str] = {
     "PreTrainedTokenizerFast GenerationMixin GenerationConfig DynamicCache "
     "StaticCache BitsAndBytesConfig LlamaConfig Qwen2Config Qwen3Config Qwen2VLConfig Qwen2TokenizerFast "
     "LlamaTokenizerFast WeightConverter LlamaRotaryEmbedding MistralRotaryEmbedding Qwen2RotaryEmbedding "
-    "GemmaRotaryEmbedding LlamaRMSNorm Qwen2RMSNorm",
+    "GemmaRotaryEmbedding LlamaRMSNorm Qwen2RMSNorm PeftAdapterMixin",
     "accelerate": "Accelerator AcceleratorState PartialState GradientState AcceleratedOptimizer ClusterConfig "
     "DataLoaderConfiguration FullyShardedDataParallelPlugin DeepSpeedPlugin MegatronLMPlugin",
     "peft": "LoraConfig PeftModel PeftModelForCausalLM LoraModel PeftConfig",

@@ -14,7 +14,7 @@ from patcher.diagnose.code_message import is_raised_again
 from patcher.diagnose.evidence import Call, Evidence, Hit, LogLine, Nature, Raised
 from patcher.diagnose.failed_code import literal_raised
 from patcher.diagnose.frame import is_of_main
-from patcher.diagnose.line_meaning import ALONE, is_of_shell, nature, tells_of_process
+from patcher.diagnose.line_meaning import ALONE, is_of_shell, is_warning, nature, tells_of_process
 from patcher.diagnose.message_words import points_elsewhere
 from patcher.diagnose.told_errors import is_of_installer, may_lack
 from patcher.logs.labels import strip_labels
@@ -338,9 +338,9 @@ _OUTLIVED = 6
 
 
 def _is_of_warning(hit: Hit) -> bool:
-    """Whether the line is the message of a warning of Python, which ends with the call: `  warnings.warn(`."""
+    """Whether the line is a warning of Python, or its message, which ends with the call: `  warnings.warn(`."""
     below = range(hit.start.number + 1, hit.start.number + _WARNED_IN)
-    return any(line.number in below and _WARNS.match(line.text) for line in hit.around)
+    return is_warning(hit.start.text) or any(one.number in below and _WARNS.match(one.text) for one in hit.around)
 
 
 _WARNED_IN = 4

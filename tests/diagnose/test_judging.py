@@ -538,7 +538,8 @@ def test_exception_that_is_only_raised_again_comes_behind_the_one_with_its_frame
 def test_warning_of_python_is_no_cause_of_an_exception() -> None:
     warned = "/app/hub.py:9: UserWarning: CUDA out of memory while looking\n  warnings.warn(\n"
     assert root(diagnosed(warned + INNER, ended=True)) == ("unknown", 6)
-    assert root(diagnosed(warned.partition("\n")[0] + "\n" + INNER, ended=True)) == ("memory", 1)
+    assert root(diagnosed(warned.partition("\n")[0] + "\n" + INNER, ended=True)) == ("unknown", 5)
+    assert root(diagnosed(warned, ended=True)) == ("memory", 1)
 
 
 def test_folder_called_verl_is_no_tree_of_it() -> None:

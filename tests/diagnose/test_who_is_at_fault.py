@@ -275,6 +275,64 @@ def test_reason_below_the_source_of_a_kernel() -> None:
     assert "triton.language._make_view" in str(root.explanation.sentence)
 
 
+KERNEL = (
+    frame("/env/lib/python3.12/site-packages/triton/compiler/compiler.py", "return ast_to_ttir(self.fn, self)")
+    + "triton.compiler.errors.CompilationError: at 7:11:\n"
+)
+
+
+def test_the_line_of_a_kernel_asks_and_not_the_compiler_that_reads_it() -> None:
+    sentence, _ = said(
+        KERNEL,
+        "    rates = tl.softmax(scores, axis=1)  # by row\n            ^\n"
+        "TypeError(\"softmax() got an unexpected keyword argument 'axis'\")\n",
+    )
+    assert "rates = tl.softmax(scores, axis=1), passes axis to softmax" in sentence
+    assert "compiler.py" not in sentence
+
+
+def test_a_kernel_that_inductor_wrote_wants_the_triton_of_its_torch() -> None:
+    sentence, often = said(
+        KERNEL,
+        "def triton_poi_fused_add_0(...):\n^\n"
+        "AttributeError(\"type object 'constexpr' has no attribute '_flatten'\")\n",
+    )
+    assert "Inductor" in sentence
+    assert "another one is installed" in often
+
+
+def test_a_log_that_begins_with_an_exception_set_in() -> None:
+    root = diagnosed("    tiller.errors.DecodingError: plot.rows: '1 to 9' is not of a valid input for a list\n").root
+    assert root is not None
+    assert root.explanation is not None
+    assert "plot.rows" in str(root.explanation.sentence)
+
+
+def test_what_hydra_was_to_call_fails_although_the_training_before_it_went_well() -> None:
+    root = diagnosed(
+        "step:40 - loss:0.05\nError executing job with overrides: []\n"
+        "Error in call to target 'farm.plough.open_gate':\n"
+        "TypeError(\"open_gate() got an unexpected keyword argument 'colour'\")\nfull_key: gate\n"
+    ).root
+    assert root is not None
+    assert root.explanation is not None
+    assert "passes colour to open_gate" in str(root.explanation.sentence)
+
+
+def test_a_warning_below_a_message_is_no_part_of_it() -> None:
+    sentence, _ = said(
+        frame("/app/farm.py", "raise ValueError('No gate has been built for this field.')"),
+        "ValueError: No gate has been built for this field.\n"
+        "/usr/lib/python3.9/tempfile.py:821: ResourceWarning: Implicitly cleaning up <TemporaryDirectory '/tmp/x'>\n",
+    )
+    assert "Implicitly" not in sentence
+
+
+def test_arguments_that_keras_refuses_by_name() -> None:
+    sentence, _ = said("ValueError: Unrecognized keyword arguments passed to Dense: {'weights': [array([[0., 0.]])]}\n")
+    assert "passes weights to Dense" in sentence
+
+
 def test_extension_of_another_build() -> None:
     line = "RuntimeError: _my_C::fwd() expected at most 4 argument(s) but received 5 argument(s). Declaration: …\n"
     sentence, often = said(frame("/src/servo/ops.py", "return op(*args)"), line)
