@@ -157,6 +157,10 @@ def look_up(session: Session, found: Diagnosis) -> Diagnosis:
         from patcher.diagnose.failed_line import failed_line
 
         explanation = replace(explanation, failed_line=failed_line(explanation, found.versions))
+    if parts.matter == "words":
+        from patcher.diagnose.raise_condition import raise_condition
+
+        explanation = replace(explanation, raised_where=raise_condition(explanation, found.versions))
     explained = replace(root, explanation=explanation)
     return replace(found, findings=tuple(explained if one is found.root else one for one in found.findings))
 

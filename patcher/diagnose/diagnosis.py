@@ -93,6 +93,17 @@ class FailedLine:
 
 
 @dataclass(frozen=True, slots=True)
+class RaiseCondition:
+    """Under which condition a package's code raises the message."""
+
+    test: str
+    """The condition, as code."""
+    distribution: str
+    release: str
+    """The release whose code was read: the one that ran, or where that is not known one that has the message."""
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """What the failure itself says. It is made for a root cause that no specific record covers."""
 
@@ -111,6 +122,7 @@ class Explanation:
     direction: Direction | None = None
     failed_line: FailedLine | None = None
     """Where a newer release has another line in place of the one that failed."""
+    raised_where: RaiseCondition | None = None
     caller: Frame | None = None
     """The innermost frame of another package that called what raised the exception; None where the sentence, or `own`,
     names it."""
@@ -266,6 +278,13 @@ def _explanation(one: Explanation) -> dict[str, Any]:
             "package": one.failed_line.distribution,
             "release": one.failed_line.release,
             "changed_in": one.failed_line.changed_in,
+        },
+        "raised_where": None
+        if one.raised_where is None
+        else {
+            "test": one.raised_where.test,
+            "package": one.raised_where.distribution,
+            "release": one.raised_where.release,
         },
         "nearest": list(one.nearest),
         "search": one.search,

@@ -32,7 +32,7 @@ _OF_CODE: frozenset[Matter] = frozenset(
     )
 )  # fmt: skip
 """Failures that code may cause. A file that is not there, or memory that is used up, is not one."""
-_NOT_OF_CODE = ("torch", "numpy", "pandas", "pyarrow")
+NOT_OF_CODE = ("torch", "numpy", "pandas", "pyarrow")
 """Distributions that are large and rarely at fault: their callers are."""
 _REFUSES = re.compile(r"\s*raise\s+\w")
 _OF_A_SETTING = re.compile(r"\bassert\b.*\b(?:args|cfg|config)\.")
@@ -56,7 +56,7 @@ def failed_line(explanation: Explanation, known: Mapping[str, str]) -> FailedLin
     """
     parts, at, code = explanation.parts, explanation.at, _squeezed(explanation.line)
     name = party(at)
-    if parts is None or at is None or not name or name in _NOT_OF_CODE or parts.matter not in _OF_CODE:
+    if parts is None or at is None or not name or name in NOT_OF_CODE or parts.matter not in _OF_CODE:
         return None
     # Who gave what a line only hands on is at fault, however such a line is written later.
     if GIVES_ALL.search(explanation.line) or (parts.matter == "claim" and _OF_A_SETTING.search(explanation.line)):
@@ -64,7 +64,7 @@ def failed_line(explanation: Explanation, known: Mapping[str, str]) -> FailedLin
     bare = parts.matter in ("unprovided", "claim")
     if len(code) < _SHORTEST or (_REFUSES.match(explanation.line) and not bare):
         return None
-    inner, called = _within(at, name), _called(explanation.line) if parts.matter in _OF_CALLEE else ""
+    inner, called = path_within(at, name), _called(explanation.line) if parts.matter in _OF_CALLEE else ""
     try:
         releases = final(versions(name))
     except ReleaseError:
@@ -72,16 +72,16 @@ def failed_line(explanation: Explanation, known: Mapping[str, str]) -> FailedLin
 
     @cache
     def stands(release: str) -> bool | None:
-        package = _package_folder(name, release, inner)
+        package = package_folder(name, release, inner)
         return None if package is None else _holds(package.parent / inner, code)
 
     @cache
     def asks(release: str) -> bool:
         """Whether the file still calls the same, with other arguments or in another statement."""
-        package = _package_folder(name, release, inner)
+        package = package_folder(name, release, inner)
         return package is not None and bool(called) and _holds(package.parent / inner, called)
 
-    having = _release_with_line(releases, known.get(name, ""), stands)
+    having = release_with(releases, known.get(name, ""), stands)
     later = [one for one in releases if having and Version(one) > Version(having)]
     if not later or stands(later[-1]) is not False:
         return None
@@ -89,30 +89,33 @@ def failed_line(explanation: Explanation, known: Mapping[str, str]) -> FailedLin
     changed = changed or later[0]
     if asks(changed):
         return None  # `self.engine.backward(loss, sync=True, **kwargs)` fails as `self.engine.backward(loss)` did.
-    package = _package_folder(name, changed, inner)
+    package = package_folder(name, changed, inner)
     if package is None or (len(code) >= _TELLING and _is_elsewhere(package, code)):
         return None
     return FailedLine(name, having if name in known else "", changed)
 
 
-def _release_with_line(releases: Sequence[str], known: str, stands: Callable[[str], bool | None]) -> str:
-    """The known release if it has the line; if none is known, the newest of some releases that has it, else ""."""
+def release_with(
+    releases: Sequence[str], known: str, stands: Callable[[str], bool | None], most: int = _MOST_SERIES
+) -> str:
+    """The known release if the line stands there; if none is known, the newest of `most` where it does, else ""."""
     if known:
         known = known.partition("+")[0]
         return known if known in releases and stands(known) else ""
     series = [one for one in releases[:-1] if not Version(one).micro]
-    apart = max(1, -(-len(series) // _MOST_SERIES))
+    apart = max(1, -(-len(series) // most))
     return next((one for one in (*releases[-1:], *series[::-1][::apart]) if stands(one)), "")
 
 
-def _within(at: Frame, name: str) -> str:
+def path_within(at: Frame, name: str) -> str:
     """The path of a frame's file below the folder of packages: `vllm/engine/llm.py`, also for a checkout."""
     folders = at.path.split("/")
     top = max((place for place, one in enumerate(folders[:-1]) if distribution(one) == name), default=0)
     return at.path if at.package else "/".join(folders[top:])
 
 
-def _package_folder(name: str, release: str, inner: str) -> Path | None:
+def package_folder(name: str, release: str, inner: str) -> Path | None:
+    """The top folder of a file's package in the sources of a release; None where they cannot be had."""
     try:
         return folder_of(release_folder(name, release), inner.partition("/")[0])
     except ReleaseError:

@@ -192,6 +192,9 @@ def _explained(one: Explanation, tongue: Language, columns: int) -> Iterator[str
         yield from _item(phrase("often"), show(one.often, tongue), tongue, columns)
     if one.failed_line is not None:
         yield from _item(phrase("releases"), show(_of_line(one.failed_line), tongue), tongue, columns)
+    if (raised := one.raised_where) is not None:
+        text = phrase("{test}, in {name} {version}", test=raised.test, name=raised.distribution, version=raised.release)
+        yield from _item(phrase("raised if"), show(text, tongue), tongue, columns)
     if one.nearest:
         yield from _item(phrase("nearest"), ", ".join(one.nearest), tongue, columns)
     if one.remedy:
