@@ -105,7 +105,8 @@ def explain(
     frames = [frame for text in texts if (frame := frame_of(text)) is not None]
     at = (_sender(raised, frames) if _NOT_PICKLED.search(first) else None) or _asking_frame(texts, frames)
     if parts is not None and parts.matter in _OF_CALLS and calls and hands_on(calls[-1]):
-        at = _asking_frame([one.frame for one in calls if not hands_on(one)], frames) or at
+        asking = [one.frame for one in calls if not hands_on(one)]
+        at = _asking_frame(asking, frames) or at if asking else None
     if parts is not None and parts.matter == "claim":
         at = frames[-1] if frames else None
     elif parts is not None and parts.matter == "unwritten":

@@ -296,6 +296,8 @@ def used_as(code: str, marks: str, use: str) -> str:
         use: "subscriptable", "callable" or "iterable", as Python says of a value that is not.
     """
     pointed = pointed_at(code, marks) if marks else None
+    if pointed is None and 0 < len(marks.strip()) < len(marks.rstrip()) <= len(code.partition("\n")[0]):
+        return ""  # The marks stand below no expression: the file was edited while the program ran.
     node = pointed if isinstance(pointed, ast.Subscript | ast.Call) else statement_of(code)
     found = []
     for one in ast.walk(node) if node is not None else ():

@@ -37,8 +37,10 @@ _TELLING = 24
 _ANYWHERE = re.compile(
     r"\w+ (?:assignment )?index out of range|pop from an empty|Expecting value|Extra data"
     r"|(?:too many|not enough) values to|string indices must be|'\w+' object (?:is not|does not support|cannot be)"
-    r"|(?:object|argument) of type '\w+' |(?:can't|cannot) pickle|m(?:ax|in)\(\) |unsupported operand|division by zero"
-    r"|dictionary changed size|'(?:NoneType|bool|bytes|dict|float|int|list|set|str|tuple)' object has no attribute"
+    r"|(?:object|argument) of type '\w+' |(?:can't|cannot) pickle|m(?:ax|in)\(\) |unsupported operand"
+    r"|(?:float |integer )?(?:division|modulo|division or modulo) by zero"
+    r"|dictionary changed size|The truth value of an? "
+    r"|'(?:NoneType|bool|bytes|dict|float|int|list|set|str|tuple)' object has no attribute"
 )
 """Messages of Python itself, which any code may cause: they identify a failure only with its frame."""
 _MANY_FRAMES = 4

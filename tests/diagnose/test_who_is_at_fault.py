@@ -333,6 +333,26 @@ def test_arguments_that_keras_refuses_by_name() -> None:
     assert "passes weights to Dense" in sentence
 
 
+@pytest.mark.parametrize(
+    ("marks", "told"), [("          ^^^^^^^^^^^^^^^", ""), ("           ^^^^^^^^^^^^", "one.mean is of")]
+)
+def test_marks_below_no_expression_are_of_a_file_that_was_edited_since(marks: str, told: str) -> None:
+    sentence, _ = said(
+        f'  File "/app/farm.py", line 7, in sow\n    means = [one.mean(0) for one in rows]\n  {marks}\n',
+        "TypeError: 'torch.Size' object is not callable\n",
+    )
+    assert told in sentence
+    assert told or "one.mean" not in sentence
+
+
+def test_who_only_hands_on_is_not_who_asks() -> None:
+    sentence, _ = said(
+        frame("/env/lib/python3.7/site-packages/plough/env_vars.py", "return fn(self, **kwargs)"),
+        "TypeError: __init__() got an unexpected keyword argument 'blades'\n",
+    )
+    assert sentence.startswith("the program passes blades")
+
+
 def test_extension_of_another_build() -> None:
     line = "RuntimeError: _my_C::fwd() expected at most 4 argument(s) but received 5 argument(s). Declaration: …\n"
     sentence, often = said(frame("/src/servo/ops.py", "return op(*args)"), line)
