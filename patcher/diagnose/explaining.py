@@ -106,7 +106,7 @@ def explain(
     at = (_sender(raised, frames) if _NOT_PICKLED.search(first) else None) or _asking_frame(texts, frames)
     if parts is not None and parts.matter in _OF_CALLS and calls and hands_on(calls[-1]):
         asking = [one.frame for one in calls if not hands_on(one)]
-        at = _asking_frame(asking, frames) or at if asking else None
+        at = (_asking_frame(asking, frames) or at) if asking else None
     if parts is not None and parts.matter == "claim":
         at = frames[-1] if frames else None
     elif parts is not None and parts.matter == "unwritten":
@@ -131,9 +131,10 @@ def explain(
         elif borrowed or (raised is not None and raised.message and not raised.name and speaking is not None):
             # The error is printed above a traceback that is cut off, so frames may be missing.
             who = phrase("{who} or what it calls", who=who)
-        if parts.matter != "words" and below_caret(lines):
+        kernel = line_of_kernel(lines)
+        if kernel and parts.matter != "words":
             # Triton's frames only read the kernel, whose line asks.
-            who, at = _kernel(line_of_kernel(lines)), None
+            who, at = _kernel(kernel), None
         given = given_by_configuration(parts, calls)
         sentence = (
             configured_sentence(parts, who, given)
@@ -142,7 +143,7 @@ def explain(
             or sentence_of(parts, who, versions)
         )
         often = usual_cause(parts, at, calls, given)
-        if _OF_INDUCTOR.match(line_of_kernel(lines)):
+        if _OF_INDUCTOR.match(kernel):
             often = phrase("each torch wants one triton, and another one is installed: install the one it asks for")
         if parts.matter == "undefined-name" and often is not None:
             remedy = ""  # Python's suggestion is a similar name of the same file.
@@ -339,7 +340,7 @@ def _kernel(line: str) -> Phrase:
     """Who asks in the line of a kernel's source; in `def triton_poi_fused_add_0(...):` a kernel of torch's Inductor."""
     if _OF_INDUCTOR.match(line):
         return phrase("a kernel that torch's Inductor wrote")
-    return phrase("the Triton kernel, with {code},", code=line) if line else phrase("the Triton kernel")
+    return phrase("the Triton kernel, with {code},", code=line)
 
 
 def _place_sentence(line: str, raised: Raised | None, at: Frame | None) -> Phrase:

@@ -82,8 +82,8 @@ def at_caret(lines: Sequence[str]) -> str:
 
 
 def line_of_kernel(lines: Sequence[str]) -> str:
-    """The line of a kernel's source that Triton's caret stands below, without its comment; "" where there is none."""
-    return _above_caret(lines)[0].partition(" #")[0].strip()
+    """The line of a kernel's source that Triton's caret stands below, without its comment; "" for other messages."""
+    return _above_caret(lines)[0].partition(" #")[0].strip() if below_caret(lines) else ""
 
 
 def _above_caret(lines: Sequence[str]) -> tuple[str, int]:

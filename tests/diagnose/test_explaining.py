@@ -718,6 +718,11 @@ def test_public_threads_are_found_by_exception_message_and_frame() -> None:
 
 def test_a_message_that_any_code_may_cause_needs_its_file() -> None:
     assert known_issues("IndexError: tuple index out of range", ["other/code.py"]) == ()
+    ambiguous = "ValueError: The truth value of an array with more than one element is ambiguous. "
+    ambiguous += "Use a.any() or a.all()"
+    assert known_issues(ambiguous, ["other/code.py"]) == ()
+    assert known_issues(ambiguous, ["verl/utils/dataset/multiturn_sft_dataset.py"]) != ()
+    assert known_issues("ZeroDivisionError: integer division or modulo by zero", ["other/code.py"]) == ()
     assert known_issues("json.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char 0)") == ()
     assert known_issues("TypeError: cannot pickle '_thread.lock' object", ["other/code.py"]) == ()
     assert {one.frame for one in known_issues("IndexError: list index out of range", ["vllm/config.py"])} <= {
