@@ -202,6 +202,7 @@ def _die_in_the_middle(world: World, total: int) -> None:
         world.bring()
 
 
+@pytest.mark.slow
 def test_a_recovery_that_is_killed_too_is_ended_by_the_next_run(world) -> None:
     total = calls(world())
     struck = 0

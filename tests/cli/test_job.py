@@ -179,6 +179,7 @@ def test_a_followed_log_of_an_ended_job_tells_its_phase_and_an_interrupt_is_one(
     assert "the job goes on" in error
 
 
+@pytest.mark.slow
 def test_as_many_lines_as_are_asked_for_and_a_word_where_they_are_too_long(tree: Path) -> None:
     (tree / "mine.sh").write_text("echo done")
     call(tree, "run", "debug", "--script", "mine.sh")

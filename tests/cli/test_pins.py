@@ -170,6 +170,7 @@ def test_a_file_that_is_missing_broken_or_says_nothing(pins: Pins, tmp_path: Pat
     assert answer.err.count("error: ") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.network
 def test_a_real_fork(tree: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     import shutil

@@ -124,6 +124,7 @@ def test_another_vllm_in_the_environment_is_followed_too(tmp_path: Path) -> None
     _is_as_it_was(someone, before)
 
 
+@pytest.mark.slow
 def test_work_that_is_not_committed_is_neither_in_the_way_nor_lost(tmp_path: Path) -> None:
     someone, before = _stale(tmp_path, "0.7.0")
     edit(someone.folder / SERVER, lambda text: f"{text}# in the making\n")
@@ -151,6 +152,7 @@ def test_a_patched_line_that_was_changed_by_hand_can_be_got_rid_of(tmp_path: Pat
     assert fingerprint(someone.tree) == before
 
 
+@pytest.mark.slow
 def test_one_record_that_does_not_fit_keeps_no_other_from_its_place(tmp_path: Path) -> None:
     someone, before = _stale(tmp_path, "0.7.0")
     edit(

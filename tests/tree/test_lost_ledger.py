@@ -195,10 +195,9 @@ def test_the_ledger_is_lost_while_a_run_goes_on(tmp_path, name, how):
         assert_comes_back(tree, name)
 
 
-@pytest.mark.parametrize("how", SOME_AT_ONCE)
-@pytest.mark.parametrize(
-    "name", ["apply", *(pytest.param(name, marks=pytest.mark.slow) for name in ("revert", "merge"))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("how", LOSSES)
+@pytest.mark.parametrize("name", ["apply", "revert", "merge"])
 def test_a_recovery_is_killed_and_then_the_ledger_is_lost(tmp_path, name, how):
     act = ACTS[name]
     tree = start(tmp_path, name)

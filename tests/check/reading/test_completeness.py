@@ -92,8 +92,9 @@ def test_every_reference_to_an_imported_name_is_covered(version: str) -> None:
     assert missed == []
 
 
+@pytest.mark.slow
 @pytest.mark.network
-@pytest.mark.parametrize("version", one_in(4, ["0.9.1", "0.8.0", "0.6.1", "0.5.0"]))
+@pytest.mark.parametrize("version", ["0.9.1", "0.8.0", "0.6.1", "0.5.0"])
 def test_no_file_of_a_release_is_refused(version: str) -> None:
     root = Path(sources("verl", version))
     problems = {}
