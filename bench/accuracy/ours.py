@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from bench.accuracy.labels import PACKAGES, WORKS_WITH, Label, labels, releases
@@ -14,6 +15,7 @@ from patcher.analysis.project import Project
 from patcher.analysis.symbols import Symbols
 from patcher.analysis.target import Target
 from patcher.check.pair import check_pair
+from patcher.check.targets import Against, Located, Released, newest_release
 from patcher.packages.releases import sources
 
 Said = Literal["broken", "unresolved", "silent"]
@@ -43,7 +45,11 @@ class Checker:
         if verl not in self._trees:
             self._trees[verl] = Project(sources("verl", verl))
         if self._last is None or self._last[0] != (package, version):
-            self._last = ((package, version), Symbols(sources(package, version) / package))
+            folder = sources(package, version) / package
+            symbols = Symbols(folder)
+            released = Located(Against(package, Released(version)), version, folder)
+            symbols.newest = partial(newest_release, released)
+            self._last = ((package, version), symbols)
         target = Target({package: version}, {package: self._last[1]}, {package: version})
         return check_pair(self._trees[verl], target, verl=verl)
 

@@ -249,6 +249,7 @@ class _EarlierReleases:
 
     def _then(self, version: str, symbols: Symbols) -> Target:
         module, target = self.one.asked.module, self.history.target
+        symbols.newest = target.packages[module].newest
         return replace(
             target,
             against={**target.against, module: version},

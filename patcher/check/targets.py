@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -270,11 +271,28 @@ def target_of(located: Iterable[Located], session: Session) -> Target:
             versions[one.asked.known_as] = None
         elif one.version:
             versions[one.asked.known_as] = one.version
-    return Target(
-        {one.asked.module: one.shown for one in found},
-        {one.asked.module: symbols_of(one.package) for one in found if one.package is not None},
-        versions,
-    )
+    packages = {one.asked.module: symbols_of(one.package) for one in found if one.package is not None}
+    for one in found:
+        if one.asked.module in packages and isinstance(one.asked.source, Released):
+            packages[one.asked.module].newest = partial(newest_release, one)
+    return Target({one.asked.module: one.shown for one in found}, packages, versions)
+
+
+@cache
+def newest_release(one: Located) -> tuple[str, Symbols] | None:
+    """The newest release of a package, if it is newer than the one in question; None if it cannot be had."""
+    from packaging.version import Version
+
+    from patcher.packages.releases import versions
+
+    try:
+        final = [version for version in map(Version, versions(one.asked.name)) if not version.is_prerelease]
+        newest = max(final, default=None)
+        if newest is None or newest <= Version(one.version):
+            return None
+        return str(newest), symbols_of(_released(one.asked, str(newest)))
+    except ReleaseError:
+        return None
 
 
 def symbols_of(package: Path, earlier: Symbols | None = None) -> Symbols:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -78,6 +79,25 @@ def test_what_the_package_itself_uses_beside_compiled_code_is_not_missing_for_ce
     symbols = package({**files, "_C.so": ""})
     assert symbols.has("pkg.cuda.FloatTensor") is None
     assert symbols.has("pkg.cuda.OldTensor") is False
+
+
+def test_a_compiled_name_that_only_the_newest_release_writes_came_later(package: Package, tmp_path: Path) -> None:
+    """As torch.hash_tensor, which torch 2.6 has not, though a module of it defines a function by that name."""
+    root = "import pkg._C\nfor name in dir(pkg._C):\n    globals()[name] = getattr(pkg._C, name)\n"
+    own = "def hash_tensor(x): ...\nhash_tensor(1)\nimport pkg\npkg.add\n"
+    older = package({"__init__.py": root, "_C.so": "", "utils.py": own, "docs.py": "quoted = ['mul']\n"})
+    assert older.has("pkg.hash_tensor") is None
+    newest = tmp_path / "newest/pkg"
+    newest.mkdir(parents=True)
+    (newest / "__init__.py").write_text(root)
+    (newest / "overrides.py").write_text("import pkg\n(pkg.hash_tensor, pkg.add, pkg.mul, pkg.fp8.scaled)\n")
+    older = package({"__init__.py": root, "_C.so": "", "utils.py": own, "docs.py": "quoted = ['mul']\n"})
+    older.newest = lambda: ("2.0", Symbols(newest))
+    assert older.has("pkg.hash_tensor") is False
+    assert older.has("pkg.fp8") is False
+    assert older.has("pkg.add") is None, "its own code uses it"
+    assert older.has("pkg.mul") is None, "it is mentioned"
+    assert older.has("pkg.unheard_of") is None, "the newest does not write it either"
 
 
 @pytest.mark.parametrize("key", ["f'pkg.old.{n}'", "f'{__name__}.{n}'", "__name__ + '.' + n"])

@@ -92,7 +92,7 @@ def _of_module(program: Lookup, module: Module, name: str) -> Meanings:
     if isinstance(found.definition, Absent) and hasattr(builtins.__class__, name):
         return (Outside(f"types.ModuleType.{name}"),)
     if isinstance(found.definition, Absent):
-        return (Absent(module.name, name),)
+        return (Absent(module.name, name, found.definition.newer),)
     definition = _for_checkers(program, module, name, found.definition)
     return union(*(meaning_of(program, one, asked) for one in (definition, *found.alternatives)))
 

@@ -84,6 +84,8 @@ class Absent:
 
     parent: str
     name: str
+    newer: str = ""
+    """A later release that has it, where it came after this one; "" where that was not asked."""
 
 
 Definition: TypeAlias = Module | Class | Function | Variable | External | Unknown | Absent

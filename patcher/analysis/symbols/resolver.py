@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
@@ -80,6 +81,8 @@ class Symbols:
         self.text: TextIndex = TextIndex(package, earlier.text if earlier is not None else None)
         self.answers = Answers()
         """What is found out about the package: what its classes bind, the variables that it reads."""
+        self.newest: Callable[[], tuple[str, Symbols] | None] | None = None
+        """Gives the newest release of the package, if it can be had: its code tells which names came later."""
         self._members: dict[tuple[str, str], Resolution] = {}
         self._active: set[tuple[str, str]] = set()
         self._cuts = 0
@@ -295,17 +298,43 @@ class Symbols:
             unsure = Unknown(f"{module.name} binds names that its statements do not show")
         if unsure is None and module.name == self.modules.name and self.text.some_mention(name, _is_listed_to_set):
             unsure = Unknown(f"another module sets names of {module.name} from a list")
-        if unsure is None and self.modules.is_partly_compiled and self._is_written_out(module, name):
-            unsure = Unknown(f"compiled code of {self.modules.name} may set {module.name}.{name}")
+        if self._uses_compiled_code(module):
+            if unsure is None and self._is_written_out(module, name):
+                unsure = Unknown(f"compiled code of {self.modules.name} may set {module.name}.{name}")
+            elif unsure is not None and (newer := self._came_by(module, name)):
+                return Resolution(Absent(module.name, name, newer))
         return Resolution(unsure or Absent(module.name, name))
 
-    def _is_written_out(self, module: Module, name: str) -> bool:
-        """Whether the package's own code says `torch.cuda.FloatTensor`, which its compiled code alone sets.
+    def _uses_compiled_code(self, module: Module) -> bool:
+        """Whether compiled code may set names of the module.
 
-        Compiled code works on modules that use it themselves: torch/cuda/__init__.py speaks of `torch._C`.
+        It works on modules that use it themselves: torch/cuda/__init__.py speaks of `torch._C`.
         """
-        if f"{self.modules.name}._C".encode() not in self.modules.text(module):
-            return False
+        return self.modules.is_partly_compiled and f"{self.modules.name}._C".encode() in self.modules.text(module)
+
+    def _came_by(self, module: Module, name: str) -> str:
+        """The newest release, if the name is one that compiled code binds in later releases alone; else "".
+
+        `torch.hash_tensor` stands in the code of torch 2.13, and nowhere in that of 2.6, where another module defines
+        a `hash_tensor` of its own.
+        """
+        dotted = f"{module.name}.{name}"
+        if self.newest is None or self._writes(dotted):
+            return ""
+        own = re.compile(rb"\b(?:def|class)\s+%b\b" % name.encode())
+        homes = {mention.module for mention in self.text.mentions(name)}
+        if not all(own.search(self.text.text_of(home)) for home in homes):
+            return ""
+        version, newest = self.newest() or ("", self)
+        return version if newest._writes(dotted) else ""
+
+    def _writes(self, dotted: str) -> bool:
+        """Whether the package's own code has the dotted name anywhere."""
+        word = re.compile(rb"(?<![\w.])%b\b" % re.escape(dotted.encode()))
+        return any(word.search(text) for _, text in self.text.containing(dotted.encode()))
+
+    def _is_written_out(self, module: Module, name: str) -> bool:
+        """Whether the package's own code says `torch.cuda.FloatTensor`, which its compiled code alone sets."""
         written = re.compile(rb"(?:^|[\s(\[,=])%s$" % re.escape(f"{module.name}.".encode()))
         return any(written.search(self.text.before(one)) for one in self.text.mentions(name))
 

@@ -36,8 +36,8 @@ def judge_import(use: Use, need: ImportOf, program: Program, baseline: Program |
     home = symbols.modules.find(need.module)
     found = symbols.module_member(home, name).definition if isinstance(home, Module) else home
     match found:
-        case Absent(parent=parent, name=lacking):
-            return Broken((absent_from_module(use, symbol, parent, lacking, program, baseline),))
+        case Absent():
+            return Broken((absent_from_module(use, symbol, found, program, baseline),))
         case Unknown(reason=reason):
             # The package computes its names, but a module of this name is there, which an import finds in any case.
             if symbols.modules.find(symbol) is not None:
@@ -47,13 +47,15 @@ def judge_import(use: Use, need: ImportOf, program: Program, baseline: Program |
             return Fine(symbol)
 
 
-def absent_from_module(
-    use: Use, symbol: str, parent: str, lacking: str, program: Program, baseline: Program | None
-) -> Problem:
+def absent_from_module(use: Use, symbol: str, gone: Absent, program: Program, baseline: Program | None) -> Problem:
     """The problem of a name that a module does not have."""
     module, _, name = symbol.rpartition(".")
+    detail = phrase("{parent} has no {name}", parent=gone.parent or module, name=gone.name)
+    if gone.newer:
+        package = symbol.partition(".")[0]
+        suggestion = phrase("{package} {version} has it", package=package, version=gone.newer)
+        return Problem("symbol-removed", symbol, use.line, detail, suggestion)
     to = _moved(program, use, module, name, baseline)
-    detail = phrase("{parent} has no {name}", parent=parent or module, name=lacking)
     return Problem("symbol-moved" if to else "symbol-removed", symbol, use.line, detail, suggested(to), to)
 
 

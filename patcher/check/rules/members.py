@@ -223,7 +223,7 @@ def symbol_of(one: Meaning) -> str:
 
 def _problem(use: Use, name: str, of: Meaning, gone: Absent, program: Program, baseline: Program | None) -> Problem:
     if isinstance(of, Module):
-        return absent_from_module(use, f"{of.name}.{name}", gone.parent, gone.name, program, baseline)
+        return absent_from_module(use, f"{of.name}.{name}", gone, program, baseline)
     owner = symbol_of(_package_class(program, of))
     detail = phrase("{parent} has no attribute {name}", parent=owner, name=name)
     return Problem("attribute-removed", f"{owner}.{name}", use.line, detail)
