@@ -128,6 +128,15 @@ def test_earlier_names_of_modules_that_the_package_serves_are_not_missing_for_ce
     assert symbols.has("pkg.paths.Bed") is False
 
 
+def test_what_a_module_under_an_earlier_name_may_give_is_what_the_package_mentions(package: Package) -> None:
+    """As `from .tokenization_gemma_fast import *` in transformers 5, and AutoModelForVision2Seq, which is gone."""
+    root = "import sys\nfor name in NAMES:\n    sys.modules[f'{__name__}.{name}_fast'] = load(name)\n"
+    models = {"models.py": "from .sown_fast import *\n", "sown.py": "", "rows.py": "class Row: ...\n"}
+    symbols = package({"__init__.py": root, **models})
+    assert symbols.has("pkg.models.Row") is None
+    assert symbols.has("pkg.models.Bed") is False
+
+
 def test_what_is_bound_by_name_binds_that_name_alone(package: Package) -> None:
     start = "def start():\n    global server\n    server = 1\n\n"
     start += "from other import Lazy\nLazy('models', globals(), 'pkg.models')\n"

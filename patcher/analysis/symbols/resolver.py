@@ -375,6 +375,9 @@ class Symbols:
         if not self.modules.inside(target):
             return Resolution(Unknown(f"{module.name} imports everything from {target}"))
         found = self.modules.find(target)
+        # The star import of a module that is served under an earlier name gives what another module has.
+        if isinstance(found, Unknown) and self.modules.served_by_root(target) and not self.text.mentions(name):
+            found = None
         if not isinstance(found, Module):
             return Resolution(found or Absent(module.name, name))
         if self.modules.cannot_bind(found, name):

@@ -136,7 +136,7 @@ class Modules:
                 ("puts submodules", above.name), lambda: self._puts_submodules(above)
             ):
                 return Unknown(f"{above.name} puts modules under computed names into sys.modules")
-            return self._served_by_root(dotted)
+            return self.served_by_root(dotted)
         if (path / "__init__.py").is_file():
             return Module(dotted, path / "__init__.py", path)
         if dotted != self.name and (file := path.with_name(path.name + ".py")).is_file():
@@ -150,7 +150,7 @@ class Modules:
             return Module(dotted, None, path)
         return None
 
-    def _served_by_root(self, dotted: str) -> Unknown | None:
+    def served_by_root(self, dotted: str) -> Unknown | None:
         """A module without a file that the package's own `__init__.py` serves under an earlier name; None for others.
 
         _create_module_alias(f"{__name__}.tokenization_utils", ".tokenization_utils_sentencepiece")
