@@ -42,6 +42,12 @@ _ENDINGS: tuple[tuple[str, str, How], ...] = (
     ("serving benchmark result", r"^=+ Serving Benchmark Result =+", "closed"),
     # HTCondor's of a job.
     ("normal termination", r"\bNormal termination \(return value 0\)", "done"),
+    # Lightning: "`Trainer.fit` stopped: `max_steps=5000` reached." A test may follow.
+    ("trainer.fit` stopped", r"`Trainer\.fit` stopped: `max_\w+=\S+` reached", "closed"),
+    ("end of training", r"^End of training\W*$", "done"),
+    # wandb's last lines, and pytest's.
+    ("synced ", r"^wandb: Synced \d+ W&B file", "closed"),
+    (" passed", r"^=+ (?:\d+ (?:passed|skipped|deselected|xfailed|warnings?)(?:, )?)+ in [\d.]+s", "closed"),
     ("pipeline complete", r"^\W*pipeline complete!?\W*$", "done"),
     ("application shutdown complete", r"Application shutdown complete", "closed"),
     ("exit", r"\bexit(?:ed)?(?: with)?(?: status| code|code)?\s*[:=]?\s*0\b(?!\.)", "closed"),

@@ -131,7 +131,8 @@ _CARRIED = re.compile(
 # Printed by Python, or wandb, before a traceback that does not end the process: `Exception ignored in: <function …>`.
 _IGNORED = re.compile(
     r"Exception ignored (?:in|on|while)|Error in atexit|Error in sys\.excepthook|--- Logging error ---"
-    r"|Exception in thread .*(?:MsgRouterThr|NetStatThr|ChkStopThr|wandb)"
+    # subprocess reads the output of a program in a thread, on Windows; where that is no text, it goes on without.
+    r"|Exception in thread .*(?:MsgRouterThr|NetStatThr|ChkStopThr|wandb|\(_readerthread\))"
 )
 # Words of a warning that announces the next traceback as handled: `WARNING … failed to import X, falling back:`.
 _SOFT = re.compile(

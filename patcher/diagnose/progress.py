@@ -50,7 +50,9 @@ _PLAIN = re.compile(
 )
 """A step with its loss and learning rate, in whatever form: `00030/01024 : loss = 7.5E-01 (lr=3.8E-06)`, `TRAIN Batch
 3/900 loss 2.875 lr 0.00012 grad_norm 1.5` of WeNet."""
-COUNTED = ("loss", "runningavgsamplespersec=", "reward: ", "total step time", "finished: 'step'")
+_TRIALS = re.compile(r"\s*Number of trials: .*\b[1-9]\d* (?:RUNNING|TERMINATED)\b")
+"""Ray Tune's table tells that trials run: `Number of trials: 100/100 (94 PENDING, 4 RUNNING, 2 TERMINATED)`."""
+COUNTED = ("number of trials", "loss", "runningavgsamplespersec=", "reward: ", "total step time", "finished: 'step'")
 PROGRESS_WORDS = ("%|", *COUNTED, '" 200')
 _NAME, _LENGTH = 100, 500
 """Characters of a bar's name, and of a line, that are read: what shows progress is at its beginning."""
@@ -155,7 +157,7 @@ class MovingBars:
             return self._more("", float(counted["done"]), least=-1.0)
         if milestones.step is not None:
             return False
-        if _THROUGHPUT in text[:_LENGTH] or _PLAIN.search(text[:_LENGTH]):
+        if _THROUGHPUT in text[:_LENGTH] or _PLAIN.search(text[:_LENGTH]) or _TRIALS.match(text[:_LENGTH]):
             return True
         return bool(_LOGGED.match(text) or _TIMED in text[:_LENGTH] or _NAMED_STEP.search(text[:_LENGTH]))
 

@@ -8,64 +8,35 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from patcher.diagnose.code_message import is_raised_again
-from patcher.diagnose.evidence import Call, Evidence, Hit, LogLine, Nature, Raised
+from patcher.diagnose.evidence import Call, Evidence, Hit, LogLine, Raised
 from patcher.diagnose.failed_code import literal_raised
 from patcher.diagnose.frame import is_of_main
-from patcher.diagnose.line_meaning import ALONE, is_of_shell, is_warning, nature, tells_of_process
+from patcher.diagnose.line_meaning import ALONE, is_of_shell, nature, tells_of_process
 from patcher.diagnose.message_words import points_elsewhere
+from patcher.diagnose.ranking import (
+    EARLIER,
+    FOLLOWS,
+    KNOWN,
+    UNKNOWN,
+    WHILE,
+    Candidate,
+    candidate_of_exception,
+    candidate_of_hit,
+    phase_later,
+    raised_at,
+)
 from patcher.diagnose.told_errors import is_of_installer, may_lack
 from patcher.logs.labels import strip_labels
-from patcher.logs.milestones import Phase
-from patcher.records.symptoms import Part, Symptom
 
-_KNOWN: Mapping[Part, float] = {"cause": 0, "end": 0, "effect": 2, "wrapper": 3}
-_UNKNOWN: Mapping[Nature, float] = {
-    "exception": 1,
-    "printed": 1.1,
-    "told": 1.97,
-    "signal": 2.1,
-    "effect": 2.2,
-    "wrapper": 3.2,
-}
-"""An exception that no record covers is a more likely root than an effect, and a less likely one than a cause."""
-# The ranks are an order and not measured; the labelled logs of `make bench-diagnosis` keep them in place. `follows` in
-# a symptom record names the symptoms that it is a consequence of, as the end of an engine that ran out of memory.
-_FOLLOWS, _FOLLOWS_TOO = 2.0, 0.5
-"""The least rank of what follows from another symptom that was found; an effect that follows is behind other effects.
-"""
-_STALL = 1.7
-"""The least rank of what makes a run stall: what ended the run in the end says more."""
-_BY_RAY_DAEMON = 1.6
-"""The least rank of what a service process reports, such as a Ray daemon."""
-_ENDED = 1.2
-"""The rank of an end as seen from outside, `Killed`, where an earlier exception that no record covers says more."""
-_EARLIER = 0.05
-"""Added for an exception of a process whose errors another one shows, where a later one is shown too."""
 _SHELL = 1.95
 """The least rank of an error of the shell before the job, as `conda: command not found`: what the job itself says tells
 more, and a status alone tells less."""
 _STALLED = 300
 """Seconds in one phase after which a run counts as stalled, where its last lines are those of one that waits. A guess:
 ten times what the configuration takes, and more than most phases before the first step take."""
-_GENERIC = 0.5
-"""Added for a record of many causes: it comes after a specific one, and before an exception that no record covers."""
-_WARNED = 0.4
-"""The least rank of what a program only warns of. The program mostly did without, so it is the cause only if nothing
-else is."""
-_BY_PYTHON = 1.3
-"""The least rank of what a warning of Python says: code that warns goes on."""
-_SURVIVED = 1.5
-"""Added where the run went on for a while."""
-# A trainer that catches an exception goes on printing other lines; one that dies prints nothing of interest after it.
-QUIET = 150
-"""Lines after an exception that no record covers, with nothing else wrong in them, after which it counts as survived.
-Set by hand."""
-_WHILE = 40
-"""Lines after a failure in which other ranks may still enter a phase. Set by hand: the ranks of a node report that they
-enter it within some dozen lines."""
 _SILENT = 2.1
 """The rank from which on a candidate shows only an end, and not its cause."""
 _WRONG = re.compile(
@@ -79,22 +50,6 @@ _MESSAGE = 12
 # A stall shows at the end of a log. `Waiting for …` in the middle, with steps after it, was only a wait.
 _END = 40
 """Lines from the end in which a stall counts: as many as `log_accumulator` keeps (`LAST_LINES`)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """Something that may be the root cause. The lowest `rank` is the most likely; of equal ranks, the earliest line."""
-
-    rank: float
-    place: LogLine
-    count: int
-    survived: bool
-    symptom: Symptom | None = None
-    phase: Phase | None = None
-    about: tuple[LogLine, ...] = ()
-    """Lines that show it."""
-    weight: int = 0
-    raised: Raised | None = None
 
 
 def candidates(evidence: Evidence, hits: Sequence[Hit]) -> list[Candidate]:
@@ -125,10 +80,10 @@ def candidates(evidence: Evidence, hits: Sequence[Hit]) -> list[Candidate]:
     # An exception that a record of many causes covers is still nearer to the root than an end behind it.
     generic = [hit.start.offset for hit in failures if _is_generic_exception(hit, evidence)]
     raised = min((*generic, *(() if raised is None else (raised,))), default=None)
-    found = [_candidate_of_hit(hit, seen, evidence, raised) for hit in failures]
+    found = [candidate_of_hit(hit, seen, evidence, raised) for hit in failures]
     found += [candidate_of_exception(one, evidence, bad) for one in unknown]
     found = _without_carried(found)
-    if found and min(one.rank for one in found) >= _FOLLOWS:
+    if found and min(one.rank for one in found) >= FOLLOWS:
         found += [
             candidate_of_exception(one, evidence, bad) for one in evidence.raised if _in_the_step_before(one, evidence)
         ]
@@ -158,7 +113,7 @@ def _without_carried(found: Sequence[Candidate]) -> list[Candidate]:
     def is_carried(one: Candidate) -> bool:
         return one.raised is not None and is_raised_again(one.raised.calls) and words(one) in said
 
-    return [replace(one, rank=one.rank + _EARLIER) if is_carried(one) else one for one in found]
+    return [replace(one, rank=one.rank + EARLIER) if is_carried(one) else one for one in found]
 
 
 def _with_told(found: Sequence[Candidate], told: Sequence[Candidate]) -> list[Candidate]:
@@ -174,7 +129,7 @@ def _with_told(found: Sequence[Candidate], told: Sequence[Candidate]) -> list[Ca
         return missing is not None and early and may_lack(one.place.text, missing["module"])
 
     earlier = [one for one in told if one.place.offset < first.place.offset]
-    return [replace(one, rank=first.rank - _EARLIER) if leads_to_it(one) else one for one in (*found, *earlier)]
+    return [replace(one, rank=first.rank - EARLIER) if leads_to_it(one) else one for one in (*found, *earlier)]
 
 
 _LACKED = re.compile(r"(?:\S.*)?No module named '?(?P<module>\w+)'?$")
@@ -209,8 +164,8 @@ def _with_inner_errors(found: Sequence[Candidate], evidence: Evidence) -> list[C
         if not outer or not inner:
             continue
         unknown = [one for one in inner if one.symptom is None]
-        ranks |= {id(one): max(one.rank, _KNOWN["wrapper"]) for one in outer}
-        ranks |= {id(one): one.rank + _EARLIER for one in unknown[:-1] if not one.survived}
+        ranks |= {id(one): max(one.rank, KNOWN["wrapper"]) for one in outer}
+        ranks |= {id(one): one.rank + EARLIER for one in unknown[:-1] if not one.survived}
     return [replace(one, rank=ranks[id(one)]) for one in found]
 
 
@@ -235,7 +190,7 @@ def _ends_job(place: LogLine, evidence: Evidence) -> bool:
     """Whether Slurm ended the job with this line, and what is below it was only held back in a buffer, as a progress
     bar is that a pipe passes on late."""
     lines, _ = evidence.ends.get(place.file, (0, 0))
-    return lines - place.number <= _WHILE and _OF_SLURM.search(place.text) is not None
+    return lines - place.number <= WHILE and _OF_SLURM.search(place.text) is not None
 
 
 def _fails_at_end(place: LogLine, finished: LogLine, evidence: Evidence) -> bool:
@@ -258,9 +213,9 @@ def _of_last_start(found: Sequence[Candidate], started: LogLine | None) -> list[
     def is_earlier(one: Candidate) -> bool:
         return one.place.file == started.file and one.place.number < started.number
 
-    if not any(one.rank < _FOLLOWS and not one.survived and not is_earlier(one) for one in found):
+    if not any(one.rank < FOLLOWS and not one.survived and not is_earlier(one) for one in found):
         return list(found)
-    return [replace(one, rank=max(one.rank, _FOLLOWS)) if is_earlier(one) else one for one in found]
+    return [replace(one, rank=max(one.rank, FOLLOWS)) if is_earlier(one) else one for one in found]
 
 
 def _without_shell(found: Sequence[Candidate], evidence: Evidence) -> list[Candidate]:
@@ -292,7 +247,7 @@ def _ran_on(place: LogLine, evidence: Evidence) -> bool:
     """Whether the job went on after an error of its shell: a phase began, or much else was printed."""
     lines, _ = evidence.ends.get(place.file, (0, 0))
     later = any(begun.offset > place.offset for begun in evidence.begun.values())
-    return later or lines - place.number > _WHILE
+    return later or lines - place.number > WHILE
 
 
 def _in_the_step_before(one: Raised, evidence: Evidence) -> bool:
@@ -305,75 +260,11 @@ def _in_the_step_before(one: Raised, evidence: Evidence) -> bool:
     )
 
 
-def _candidate_of_hit(hit: Hit, seen: set[str], evidence: Evidence, first_raised: int | None) -> Candidate:
-    """Rank a symptom. `first_raised`: the offset of the first exception that no record covers."""
-    symptom, survived = hit.symptom, _phase_later(hit.start, evidence)
-    rank = _KNOWN[symptom.part] + (_GENERIC if symptom.generic else 0)
-    if symptom.part == "end" and first_raised is not None and first_raised < hit.start.offset:
-        rank = _ENDED
-    if seen & set(symptom.follows) - {symptom.id}:
-        rank = max(rank, _FOLLOWS) + (_FOLLOWS_TOO if rank >= _FOLLOWS else 0)
-    rank = max(rank, _STALL) if symptom.kind == "stall" else rank
-    raised = _raised_at(hit.start, evidence)
-    # `WARNING … Traceback …`: the program went on without it. It may still be the only sign of a failure.
-    rank = max(rank, _BY_RAY_DAEMON) if hit.by_ray_daemon or (raised is not None and raised.handled) else rank
-    if all(strip_labels(place.text).level in ("DEBUG", "INFO", "WARNING") for place in (hit.start, hit.last)):
-        rank = max(rank, _WARNED)
-    rank = max(rank, _BY_PYTHON) if _is_of_warning(hit) else rank
-    rank += _SURVIVED if survived and rank < _SURVIVED else 0
-    survived = survived or _is_outlived(hit, raised, evidence)
-    return Candidate(rank, hit.start, hit.count, survived, symptom, hit.phase, hit.around, hit.weight, raised)
-
-
-def _is_outlived(hit: Hit, raised: Raised | None, evidence: Evidence) -> bool:
-    """Whether what was only warned of, or handled, is far enough from the log's end to be known to have ended
-    nothing."""
-    lines, _ = evidence.ends.get(hit.last.file, (0, 0))
-    warned = all(strip_labels(place.text).level == "WARNING" for place in (hit.start, hit.last))
-    return (warned or (raised is not None and raised.handled)) and lines - hit.last.number > _OUTLIVED
-
-
-_OUTLIVED = 6
-"""Lines after what was warned of or handled from which on the process has gone on. Set by hand."""
-
-
-def _is_of_warning(hit: Hit) -> bool:
-    """Whether the line is a warning of Python, or its message, which ends with the call: `  warnings.warn(`."""
-    below = range(hit.start.number + 1, hit.start.number + _WARNED_IN)
-    return is_warning(hit.start.text) or any(one.number in below and _WARNS.match(one.text) for one in hit.around)
-
-
-_WARNED_IN = 4
-"""Lines of a warning's message, at most. Set by hand."""
-_WARNS = re.compile(r"\s+warnings\.warn\(")
-
-
 def _is_generic_exception(hit: Hit, evidence: Evidence) -> bool:
     """Whether a record of many causes covers an exception that the run did not survive."""
     symptom = hit.symptom
-    raised = _raised_at(hit.start, evidence) if symptom.generic and symptom.part == "cause" else None
-    return raised is not None and not raised.handled and not _phase_later(hit.start, evidence)
-
-
-def _raised_at(place: LogLine, evidence: Evidence) -> Raised | None:
-    """The exception on that line."""
-    return next(
-        (one for one in evidence.raised if (one.place.file, one.place.number) == (place.file, place.number)), None
-    )
-
-
-def candidate_of_exception(one: Raised, evidence: Evidence, bad: Mapping[str, int]) -> Candidate:
-    """Rank an exception that no record covers. `bad`: by file, the last line in which anything is wrong."""
-    lines, _ = evidence.ends.get(one.last.file, (0, 0))
-    quiet = lines - bad.get(one.last.file, lines) > QUIET
-    survived = quiet or _phase_later(one.place, evidence)
-    rank = _UNKNOWN[one.nature] + (_SURVIVED if survived else 0)
-    # Ray holds lines back that it has printed before, so the first one was above where the log begins.
-    rank -= _EARLIER if one.repeated else 0
-    because = (one.because,) if one.because is not None else ()
-    shown = {(place.number, place.text): place for place in (*because, *one.before, *one.frames, one.place)}
-    about = tuple(sorted(shown.values(), key=lambda place: place.number))
-    return Candidate(rank, one.because or one.place, one.count, survived, None, one.phase, about, raised=one)
+    raised = raised_at(hit.start, evidence) if symptom.generic and symptom.part == "cause" else None
+    return raised is not None and not raised.handled and not phase_later(hit.start, evidence)
 
 
 _RAISE = re.compile(r"raise (?P<name>[A-Z][\w.]*)\(")
@@ -403,7 +294,7 @@ def _raised_above(found: Sequence[Candidate]) -> list[Candidate]:
         calls = (Call(f'File "{at["path"]}", line {at["line"]}, in ?', code),) if at is not None else ()
         said = f"{named['name']}: {words}"
         raised = Raised(named["name"], place, place, "exception", phase=first.phase, message=(said,), calls=calls)
-        return [Candidate(_UNKNOWN["exception"], place, 1, False, None, first.phase, first.about, raised=raised)]
+        return [Candidate(UNKNOWN["exception"], place, 1, False, None, first.phase, first.about, raised=raised)]
     return []
 
 
@@ -411,7 +302,7 @@ def _passed_on_before(found: Sequence[Candidate]) -> list[Candidate]:
     """The exception shortly before the first candidate, where that only tells of an effect and both lines are a child's
     output, which its parent has logged: `… - INFO - ValueError: no rows are left`."""
     first = found[0] if found else None
-    if first is None or first.rank < _FOLLOWS or strip_labels(first.place.text).level != "INFO":
+    if first is None or first.rank < FOLLOWS or strip_labels(first.place.text).level != "INFO":
         return []
     for place in reversed([one for one in first.about if one.number < first.place.number]):
         label = strip_labels(place.text)
@@ -423,7 +314,7 @@ def _passed_on_before(found: Sequence[Candidate]) -> list[Candidate]:
             own = first.symptom.phase if first.symptom is not None else ()
             phase = first.phase or next(iter(own), None)
             raised = Raised(named["name"], place, place, "exception", phase=phase, message=(label.text,))
-            return [Candidate(_UNKNOWN["exception"], place, 1, False, None, phase, first.about, raised=raised)]
+            return [Candidate(UNKNOWN["exception"], place, 1, False, None, phase, first.about, raised=raised)]
     return []
 
 
@@ -456,14 +347,6 @@ def _waits_before_end(found: Sequence[Candidate], evidence: Evidence) -> list[Ca
     if not may_have_ended_run(stood.first, evidence):
         return []
     return [Candidate(0, stood.first, 1, survived=False, symptom=stood.symptom, phase=phase, about=stood.around)]
-
-
-def _phase_later(place: LogLine, evidence: Evidence) -> bool:
-    """Whether a phase began a good while after a line."""
-    return any(
-        begun.offset > place.offset and begun.file == place.file and begun.number > place.number + _WHILE
-        for begun in evidence.begun.values()
-    )
 
 
 def _last_bad(evidence: Evidence, hits: Sequence[Hit], raised: Sequence[Raised]) -> Mapping[str, int]:

@@ -19,7 +19,7 @@ from patcher.diagnose.endings import is_crash
 from patcher.diagnose.evidence import Call, Evidence, Hit, LogLine, Raised
 from patcher.diagnose.exception_message import TELLING_WITH_RECORD, MessageParts
 from patcher.diagnose.explaining import explain, whole_line
-from patcher.diagnose.fixes import FixContext, fixes_for, versions_allow
+from patcher.diagnose.fixes import LAST_FRAME, FixContext, fixes_for, versions_allow
 from patcher.diagnose.frame import Frame, frame_of
 from patcher.diagnose.known_issues import KnownIssue, known_issues
 from patcher.diagnose.line_meaning import is_bar, is_noise, is_of_another_rank, is_passed_on
@@ -34,7 +34,8 @@ from patcher.diagnose.own_module import (
     without_installs,
 )
 from patcher.diagnose.parties import party
-from patcher.diagnose.root_cause import Candidate, candidate_of_exception, candidates, is_at_end, may_have_ended_run
+from patcher.diagnose.ranking import Candidate, candidate_of_exception
+from patcher.diagnose.root_cause import candidates, is_at_end, may_have_ended_run
 from patcher.diagnose.said_before import ran_short
 from patcher.i18n import phrase
 from patcher.logs.labels import strip_labels, time_of
@@ -325,7 +326,7 @@ def _case(one: Candidate) -> Sequence[str]:
     last = next((frame for frame in reversed(frames) if frame.package or not frame.installed), frames[-1])
     whose = "own" if party(last) in ("", "verl") else party(last)
     said = one.raised.message if one.raised is not None else ()
-    return [f"last frame: {whose} {last.path}", *(f"{call.frame}\n{call.code}" for call in calls), *said]
+    return [f"{LAST_FRAME}{whose} {last.path}", *(f"{call.frame}\n{call.code}" for call in calls), *said]
 
 
 _MISSING = re.compile(r"No module named '(?P<module>\w+)'")

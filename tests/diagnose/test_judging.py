@@ -472,8 +472,58 @@ def test_exception_above_its_frames() -> None:
     assert str(found.explanation.sentence) == "/app/farm.py:12 or what it calls divides by rows, which is 0"
 
 
-def test_training_time_ends_a_run() -> None:
-    assert diagnosed("Epoch: [4] Total time: 0:31:02\nTraining time 1:02:03\n").verdict == "ok"
+@pytest.mark.parametrize(
+    "last",
+    [
+        "Epoch: [4] Total time: 0:31:02\nTraining time 1:02:03\n",
+        "Epoch 0: : 5000it [12:14,  6.81it/s][INFO] `Trainer.fit` stopped: `max_steps=5000` reached.\n",
+        "INFO 2026-06-12 18:27:59 ot_train.py:438 End of training\n",
+        "wandb: Synced 5 W&B file(s), 0 media file(s), 0 artifact file(s) and 1 other file(s)\n"
+        "wandb: Find logs at: ./wandb/run-20260617_203548-6q5/logs\n",
+        "tests/test_beds.py .....\n========== 5 passed, 2 warnings in 0.31s ==========\n",
+    ],
+)
+def test_a_run_that_says_that_it_has_ended_is_ok(last: str) -> None:
+    assert diagnosed(f"***** Running training *****\n{last}").verdict == "ok"
+
+
+@pytest.mark.parametrize("last", ["wandb: Synced 5 W&B file(s)\n", "===== 5 passed in 0.31s =====\n"])
+def test_what_is_printed_at_any_end_does_not_hide_a_failure(last: str) -> None:
+    assert diagnosed(f"***** Running training *****\n{INNER}{last}").verdict == "failed"
+
+
+def test_pytest_s_last_line_with_a_failed_test_is_no_good_end() -> None:
+    assert diagnosed("tests/test_beds.py ..F\n======= 1 failed, 5 passed in 0.31s =======\n").verdict != "ok"
+
+
+def test_what_is_raised_again_after_the_others_began_a_phase_ended_the_run() -> None:
+    """One worker cannot start, the others load their model, and the driver tells the failure once more."""
+    broken = f"{TRACEBACK}ImportError: the bed is not there\n"
+    others = "rows are planted\n" * 50 + "***** Running training *****\n"
+    assert diagnosed(broken + others).verdict == "running"
+    assert diagnosed(broken + others + broken).verdict == "failed"
+
+
+def test_a_thread_of_subprocess_that_cannot_decode_ends_nothing() -> None:
+    log = (
+        "Exception in thread Thread-2 (_readerthread):\n"
+        'Traceback (most recent call last):\n  File "C:\\Python311\\Lib\\subprocess.py", line 1599, in _readerthread\n'
+        "    buffer.append(fh.read())\nUnicodeDecodeError: 'utf-8' codec can't decode byte 0xad in position 7\n"
+    )
+    assert diagnosed(log + "GPU: of 4 GB\n" * 10).verdict == "running"
+    assert diagnosed(log.replace("_readerthread", "_plant") + "GPU: of 4 GB\n" * 10).verdict == "failed"
+
+
+def test_trials_of_ray_tune_that_run_are_progress() -> None:
+    waits = " {'TPU': 1.0} * 1 (PACK): 99+ pending placement groups\n"
+    symptoms = (symptom("pending", "pending placement groups", kind="stall"),)
+
+    def verdict(log: str) -> str:
+        return diagnosis_of(Scanner(symptoms).scan([("run.log", io.BytesIO(log.encode()))]), FixContext()).verdict
+
+    assert verdict(waits) == "stalled"
+    assert verdict(f"{waits}Number of trials: 100/100 (94 PENDING, 4 RUNNING, 2 TERMINATED)\n") == "running"
+    assert verdict(f"{waits}Number of trials: 100/100 (100 PENDING)\n") == "stalled"
 
 
 def test_what_ray_has_held_back_was_raised_before_what_stands_above_it() -> None:
