@@ -56,15 +56,22 @@ def fixes_for(symptom: Symptom, context: FixContext, line: str = "", around: Seq
 
 
 def _shown_first(fixes: Sequence[Fix], around: Sequence[str]) -> Sequence[Fix]:
-    """First the fixes whose case the lines show, then those for any case, and last those of other cases; all in the
-    record's order where the lines show no case."""
+    """First the fixes whose case the lines show, then those for any case, and last those of other cases.
+
+    Without a traceback, and where no line shows a case, a case that frames show may be this one: it keeps its place."""
     if not around:
         return fixes
     text = "\n".join(around)
     shown = [fix for fix in fixes if fix.where and re.search(fix.where, text, re.IGNORECASE | re.MULTILINE)]
-    if not shown:
-        return fixes
-    return [*shown, *(fix for fix in fixes if not fix.where), *(fix for fix in fixes if fix.where and fix not in shown)]
+    decided = shown or any(one.startswith(LAST_FRAME) for one in around)
+    others = [fix for fix in fixes if fix.where and fix not in shown and (decided or not _BY_FRAMES.search(fix.where))]
+    return [*shown, *(fix for fix in fixes if fix not in shown and fix not in others), *others]
+
+
+LAST_FRAME = "last frame: "
+"""Begins the line above the frames of a traceback that says whose the last one is."""
+_BY_FRAMES = re.compile(r"last frame|\[/")
+"""A case that frames show, by who asks or by a path: `^last frame: own`, `[/\\]vllm[/\\]`."""
 
 
 _KEY = re.compile(
