@@ -64,14 +64,19 @@ def _shown_first(fixes: Sequence[Fix], around: Sequence[str]) -> Sequence[Fix]:
     text = "\n".join(around)
     shown = [fix for fix in fixes if fix.where and re.search(fix.where, text, re.IGNORECASE | re.MULTILINE)]
     decided = shown or any(one.startswith(LAST_FRAME) for one in around)
-    others = [fix for fix in fixes if fix.where and fix not in shown and (decided or not _BY_FRAMES.search(fix.where))]
+    others = [fix for fix in fixes if fix.where and fix not in shown and (decided or not _shown_by_frames(fix))]
     return [*shown, *(fix for fix in fixes if fix not in shown and fix not in others), *others]
+
+
+def _shown_by_frames(fix: Fix) -> bool:
+    """Whether frames show the case, by who asks, by a path, or as its text says."""
+    return "frame" in fix.text.lower() or _BY_FRAMES.search(fix.where) is not None
 
 
 LAST_FRAME = "last frame: "
 """Begins the line above the frames of a traceback that says whose the last one is."""
-_BY_FRAMES = re.compile(r"last frame|\[/")
-"""A case that frames show, by who asks or by a path: `^last frame: own`, `[/\\]vllm[/\\]`."""
+_BY_FRAMES = re.compile(r"last frame|\[/|\.py\b")
+"""`^last frame: own`, `[/\\]vllm[/\\]`, `metrics\.py`."""
 
 
 _KEY = re.compile(
