@@ -76,7 +76,7 @@ def _shown_by_frames(fix: Fix) -> bool:
 LAST_FRAME = "last frame: "
 """Begins the line above the frames of a traceback that says whose the last one is."""
 _BY_FRAMES = re.compile(r"last frame|\[/|\.py\b")
-"""`^last frame: own`, `[/\\]vllm[/\\]`, `metrics\.py`."""
+"""`^last frame: own`, `[/\\]vllm[/\\]`, `metrics[.]py`."""
 
 
 _KEY = re.compile(
