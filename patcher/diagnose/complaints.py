@@ -42,6 +42,8 @@ _ANSWERED = re.compile(
 )
 """What a server notes of a client's mistake, `Error with model object='error' message='…' code=404`, and an agent loop
 of a model's: `Failed to decode tool call: Invalid \\escape`."""
+_WARNED_BY_TENSORFLOW = re.compile(r"[\d:. -]{8,30}: W (?:tensorflow|external)/")
+"""`2026-05-16 19:28:58.1: W tensorflow/…/dso_loader.cc:64] Could not load dynamic library 'libnvinfer.so.7'; …`."""
 _WITHIN = re.compile(r".{1,70}?(?:[\s\[(|])(?:(?:ERROR|CRITICAL|FATAL)(?:[\]|:]| [A-Z])|E\] )")
 """A level behind text that is no label: `(worker_7) : wandb: ERROR …`, `[TensorRT-LLM][ERROR] …`, `[E] …`."""
 
@@ -86,7 +88,7 @@ def complaints(last: Sequence[LogLine]) -> tuple[LogLine, ...]:
         stripped = strip_labels(place.text)
         if "raylet" in place.speaker or "(raylet)" in stripped.label or _TOLD_BY_NCCL.search(place.text):
             continue
-        if _ANSWERED.search(place.text) or is_tried(place.text):
+        if _ANSWERED.search(place.text) or _WARNED_BY_TENSORFLOW.match(place.text) or is_tried(place.text):
             continue
         loud = (stripped.level in _LEVELS and not _VALUE.match(stripped.text)) or (
             not stripped.level and _WITHIN.match(place.text)

@@ -34,6 +34,7 @@ from patcher.errors import UkyError, UsageError
 from patcher.i18n import Phrase, phrase
 from patcher.logs.agent.writers import writers
 from patcher.logs.duration import duration
+from patcher.logs.labels import strip_labels
 from patcher.packages.environment import ABSENT, assumed, probe
 from patcher.patching.status import records_status
 from patcher.profiles.phase_durations import usual_seconds
@@ -259,8 +260,29 @@ def _notes_on_end(found: Diagnosis, parts: Sequence[LogOfRun], logs: Sequence[Ro
     if cut:
         template = "the archive {path} is cut off, its end is missing: how the run ended is not known from it"
         return tuple(phrase(template, path=name) for name in cut)
+    if found.verdict != "running":
+        return ()
+    return (*_open_errors(parts), *_silent_for_long(found, logs))
+
+
+def _open_errors(parts: Sequence[LogOfRun]) -> Iterator[Phrase]:
+    """The last error that a program tells in its own words, and behind which no progress shows that it went on."""
+    for part in parts:
+        told = [place for place in part.evidence.complained if place.offset >= part.evidence.progress]
+        if told:
+            text = strip_labels(told[-1].text).text[:_TOLD]
+            template = "line {line} tells an error, and no line below it shows whether the run went on: {text}"
+            yield phrase(template, line=told[-1].number, text=text)
+
+
+_TOLD = 200
+"""Characters of an error that are shown."""
+
+
+def _silent_for_long(found: Diagnosis, logs: Sequence[RotatedLog]) -> tuple[Phrase, ...]:
+    """A log that nobody writes any more."""
     files = [Path(one.parts[-1]) for one in logs if one.parts[-1] != STANDARD_INPUT]
-    if found.verdict != "running" or not files:
+    if not files:
         return ()
     newest = max(files, key=lambda path: path.stat().st_mtime)
     age = time.time() - newest.stat().st_mtime

@@ -225,6 +225,19 @@ def test_a_log_that_ends_anywhere_is_not_called_running_without_a_word(
     assert "is cut off, its end is missing" in note
 
 
+def test_an_error_behind_which_nothing_shows_how_it_went_on_is_told(ask: Callable[..., Answer], tmp_path: Path) -> None:
+    log = tmp_path / "serve.log"
+    served = "INFO 2026-08-21 19:35:25 server.py:175 Received observation\n"
+    log.write_text(f"{served}ERROR 2026-08-21 19:35:25 server.py:245 Not implemented for this plough\n{served * 6}")
+    told = json.loads(ask("diagnose", str(log), "--format", "json").out)
+    assert told["verdict"] == "running"
+    assert told["notes"] == [
+        "line 2 tells an error, and no line below it shows whether the run went on: Not implemented for this plough"
+    ]
+    log.write_text(log.read_text() + "step 4: loss 0.31, lr 1e-05\n")
+    assert json.loads(ask("diagnose", str(log), "--format", "json").out)["notes"] == []
+
+
 def test_the_page_hides_a_value_that_the_log_shows_beside_its_name(
     ask: Callable[..., Answer], log: Callable[[str], str], tmp_path: Path
 ) -> None:
