@@ -24,10 +24,12 @@ HANDS_ON = re.compile(
 any package, Ray's waits for what another process answers, and triton's walk through the code of a kernel. A text that
 was pasted as Markdown has lost the underscores of `__getattr__`."""
 _FORWARDS = re.compile(
-    r"(?:return |\w+ = )?(?:await )?(?:self\.)?\w+"
-    r"\((?:(?:self|cls), ?)?(?:\*\w*args, ?\*\*\w*kwargs|\*\*\w*kwargs|\*\w*args)\)"
+    r"(?:return |else |\w+ = )?(?:await )?(?:self\.)?\w+"
+    r"\((?:(?:self|cls), ?)?(?:\*\w*(?:args|inputs), ?\*\*\w*kwargs|\*\*\w*kwargs|\*\w*args)\)(?:\s+#.*)?"
+    r"|return \w+\((?:self\.)?\w+\(\*\w*(?:args|inputs), ?\*\*\w*kwargs\)\)"
 )
-"""The line of a decorator that calls what it wraps with all that it was given: `return fn(self, **kwargs)`."""
+"""The line of a decorator that calls what it wraps with all that it was given: `return fn(self, **kwargs)`; of
+accelerate `return convert_to_fp32(self.model_forward(*args, **kwargs))`."""
 GIVES_ALL = re.compile(r"\(\*\w*args, ?\*\*\w*kwargs\)$")
 """The end of a line that hands on all that it was given, whatever it calls."""
 _GETS = re.compile(r", in (?:__)?getattr(?:ibute)?(?:__)?$")

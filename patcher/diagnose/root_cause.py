@@ -201,8 +201,14 @@ def _fails_at_end(place: LogLine, finished: LogLine, evidence: Evidence) -> bool
     """
     if place.offset < finished.offset:
         return evidence.steps is not None and (evidence.step or evidence.counted or 0) < evidence.steps
-    of_main = any(one.place == place and one.calls and is_of_main(one.calls[0].frame) for one in evidence.raised)
+    of_main = any(one.place == place and one.calls and _is_of_main(one) for one in evidence.raised)
     return of_main or (evidence.failed is not None and evidence.failed.offset > finished.offset)
+
+
+def _is_of_main(one: Raised) -> bool:
+    """Whether an exception ended the program itself: its frames begin there, or hydra leaves those out."""
+    by_hydra = any(place.text.startswith("Error executing job with overrides") for place in one.before)
+    return by_hydra or is_of_main(one.calls[0].frame)
 
 
 def _of_last_start(found: Sequence[Candidate], started: LogLine | None) -> list[Candidate]:

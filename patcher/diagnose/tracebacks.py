@@ -447,12 +447,24 @@ _LOOKUPS = ("KeyError", "IndexError", "AttributeError", "LookupError", "StopIter
 
 def _hides(other: Raised, one: Raised) -> bool:
     """Whether an exception with a fixed text, `except: raise ImportError("please install x")`, was raised for any other
-    that came, whose own words tell what is wrong."""
+    that came, whose own words tell what is wrong.
+
+    It is raised by the function that caught the other. What another one raises is of what was tried instead:
+    `except FileNotFoundError: self.read_other_form()`.
+    """
     if one.nature != "exception" or one.name.rpartition(".")[2] in _LOOKUPS or not other.calls:
+        return False
+    if one.calls and _function(other.calls[-1]) not in map(_function, one.calls):
         return False
     text = literal_raised(other.calls[-1].code)
     said = one.message[0].partition(":")[2] if one.message else ""
     return bool(text) and has_words(said)
+
+
+def _function(call: Call) -> tuple[str, str]:
+    """The function of a frame, by file and name."""
+    found = FRAME.match(call.frame)
+    return (found["path"], found["function"] or "") if found is not None else ("", "")
 
 
 def label_pattern(label: str) -> re.Pattern[str]:

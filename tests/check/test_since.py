@@ -130,3 +130,12 @@ def test_a_name_that_one_series_alone_had_is_found() -> None:
             f"0.{minor + 1}.0"
         )
     assert first(releases[:-1], releases[-1], lambda _: True) is None
+
+
+def test_a_release_behind_others_that_do_not_tell_is_not_the_first() -> None:
+    """jax 0.3 has the name, 0.9 lacks it, and what 0.4 to 0.8 serve from a `__getattr__` nobody knows."""
+    releases = [f"0.{minor}.0" for minor in range(1, 10)]
+    known = {"0.1.0": False, "0.2.0": False, "0.3.0": False, "0.9.0": True}
+    assert first(releases[:-1], releases[-1], known.get) is None
+    known.update({"0.7.0": True, "0.6.0": False})
+    assert first(releases[:-1], releases[-1], known.get) == "0.7.0"

@@ -174,15 +174,23 @@ HANDLING = "\nDuring handling of the above exception, another exception occurred
 @pytest.mark.parametrize(
     ("first", "text", "line"),
     [
-        ("RuntimeError: the lock of the shed is broken", 'raise ImportError("please install the shed")', 4),
-        ("RuntimeError: the lock of the shed is broken", 'raise ImportError(f"please install {name}")', 11),
-        ("KeyError: 'shed'", 'raise ImportError("please install the shed")', 11),
+        ("RuntimeError: the lock of the shed is broken", 'raise ImportError("please install the shed")', 6),
+        ("RuntimeError: the lock of the shed is broken", 'raise ImportError(f"please install {name}")', 13),
+        ("KeyError: 'shed'", 'raise ImportError("please install the shed")', 13),
     ],
 )
 def test_a_fixed_text_that_is_raised_for_anything_hides_what_came(first: str, text: str, line: int) -> None:
     second = HEAD + frame(GARDEN, "dig", text) + "ImportError: please install the shed\n"
-    found = root(HEAD + frame(f"{SITE}/spade/x.py") + f"{first}\n" + HANDLING + second)
+    caught = frame(GARDEN, "dig", "spade.open()") + frame(f"{SITE}/spade/x.py")
+    found = root(HEAD + caught + f"{first}\n" + HANDLING + second)
     assert found.place.number == line
+
+
+def test_what_was_tried_instead_hides_nothing_with_its_fixed_text() -> None:
+    """llama.cpp's converter reads the vocabulary in one form, else in another."""
+    first = HEAD + frame(GARDEN, "dig", "read()") + "FileNotFoundError: no vocabulary of that form\n" + HANDLING
+    tried = frame(GARDEN, "dig", "read_other()") + frame(GARDEN, "read_other", 'raise NotImplementedError("no form")')
+    assert root(first + HEAD + tried + "NotImplementedError: no form\n").place.number > 8
 
 
 TASK = (

@@ -294,6 +294,14 @@ def test_what_comes_behind_the_end_of_training_is_a_failure_where_the_status_say
     assert (found.verdict, bool(found.findings)) == (verdict, status != 0)
 
 
+def test_what_hydra_tells_behind_the_end_of_training_ended_the_program() -> None:
+    """A script goes on behind its training; hydra leaves out the frames in which a program begins."""
+    ended = "{'train_runtime': '912.7', 'train_loss': '0.001'}\n"
+    inner = INNER.replace("in <module>", "in main")
+    assert diagnosed(ended + inner).verdict == "ok"
+    assert diagnosed(f"{ended}Error executing job with overrides: []\n{inner}").verdict == "failed"
+
+
 def test_a_job_that_ray_says_succeeded_has_not_failed_of_what_ends_its_servers() -> None:
     assert diagnosed(f"Job 'raysubmit_x1' succeeded\n{INNER}").verdict == "ok"
 
