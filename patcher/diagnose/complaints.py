@@ -26,12 +26,14 @@ _COMPLAINT = re.compile(
 )
 # Errors that native programs print in forms of their own: of Ascend `[Error]: …`, `EE1002: …`, `ERR02200 …` and
 # `runtime result = 507046`, of nccl-tests `node7: Test CUDA failure common.cu:941 'invalid device ordinal'`, of Open
-# MPI's daemons, and of Microsoft's compiler `launcher.c(12): error C2059: syntax error: '}'`.
+# MPI's daemons, of Microsoft's compiler `launcher.c(12): error C2059: syntax error: '}'`, and of gcc, clang and hipcc
+# `bed.hip:27:33: error: no member named 'dig' in namespace 'farm'`.
 _NATIVE = re.compile(
     r"\[Error\]: \S|E[A-Z]\d{4}: \S|(?:.* )?ERR\d{5} \S|.*\bruntime result = [1-9]\d*"
     r"|(?:\S+: )?Test (?:CUDA|NCCL) failure \S"
     r"|(?:ORTE|PRTE|PRRTE) has lost communication with a remote daemon"
     r"|\S[^()]{0,200}\(\d+\) ?: (?:fatal )?error [A-Z]{1,3}\d{4}: \S"
+    r"|\S{1,300}:\d+:\d+: (?:fatal )?error: \S"
 )
 _LEVELS = ("ERROR", "CRITICAL", "FATAL")
 _VALUE = re.compile(r"[\"'(]*[\w.]+ ?= ?\S+$")

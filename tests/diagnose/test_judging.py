@@ -500,6 +500,13 @@ def test_what_is_printed_at_any_end_does_not_hide_a_failure(last: str) -> None:
     assert diagnosed(f"***** Running training *****\n{INNER}{last}").verdict == "failed"
 
 
+def test_a_compiler_s_error_ends_a_build_whatever_it_explains_below() -> None:
+    error = "/srv/farm/bed.hip:27:33: error: no member named 'dig' in namespace 'farm'; did you mean 'dog'?\n"
+    shown = "   27 |   auto x = farm::dig();\n      |            ~~~~~~^~~\n      |                  dog\n"
+    note = "/srv/farm/include/farm.h:44:20: note: 'dog' declared here\n"
+    assert root(diagnosed(f"Building the farm\n{error}{shown * 2}{note}1 error generated.\n")) == ("unknown", 2)
+
+
 def test_pytest_s_last_line_with_a_failed_test_is_no_good_end() -> None:
     assert diagnosed("tests/test_beds.py ..F\n======= 1 failed, 5 passed in 0.31s =======\n").verdict != "ok"
 
