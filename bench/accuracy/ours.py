@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Literal
 
 from bench.accuracy.labels import PACKAGES, WORKS_WITH, Label, labels, releases
@@ -48,7 +48,7 @@ class Checker:
             folder = sources(package, version) / package
             symbols = Symbols(folder)
             released = Located(Against(package, Released(version)), version, folder)
-            symbols.newest = partial(newest_release, released)
+            symbols.newest = cache(partial(newest_release, released))
             self._last = ((package, version), symbols)
         target = Target({package: version}, {package: self._last[1]}, {package: version})
         return check_pair(self._trees[verl], target, verl=verl)

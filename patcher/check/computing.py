@@ -43,8 +43,8 @@ def compute(session: Session, request: CheckRequest) -> tuple[Check, bool]:
 
         require_folder(request.drafts)
     located = tuple(locate(one, session) for one in request.against or as_installed(session))
-    target = target_of(located, session)
     unreachable: list[str] = []
+    target = target_of(located, session, unreachable)
     baseline = _baseline(request, located, session, unreachable)
     project_around = enclosing(session.tree.root)
     project, around = open_project(session.tree.root, target.against, target.words, around=project_around)

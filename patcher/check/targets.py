@@ -259,8 +259,10 @@ def _under(session: Session, module: str) -> Path | None:
     return next((folder for folder in folders if is_package(folder)), None)
 
 
-def target_of(located: Iterable[Located], session: Session) -> Target:
-    """The packages in question, and around them the versions of what is installed."""
+def target_of(located: Iterable[Located], session: Session, unreachable: list[str] | None = None) -> Target:
+    """The packages in question, and around them the versions of what is installed.
+
+    Packages whose newest release is wanted and cannot be fetched are added to `unreachable`."""
     from patcher.analysis.target import Target
 
     found = tuple(located)
@@ -274,13 +276,14 @@ def target_of(located: Iterable[Located], session: Session) -> Target:
     packages = {one.asked.module: symbols_of(one.package) for one in found if one.package is not None}
     for one in found:
         if one.asked.module in packages and isinstance(one.asked.source, Released):
-            packages[one.asked.module].newest = partial(newest_release, one)
+            packages[one.asked.module].newest = cache(partial(newest_release, one, unreachable))
     return Target({one.asked.module: one.shown for one in found}, packages, versions)
 
 
-@cache
-def newest_release(one: Located) -> tuple[str, Symbols] | None:
-    """The newest release of a package, if it is newer than the one in question; None if it cannot be had."""
+def newest_release(one: Located, unreachable: list[str] | None = None) -> tuple[str, Symbols] | None:
+    """The newest release of a package, if it is newer than the one in question; None if it cannot be had.
+
+    Then the package is added to `unreachable`."""
     from packaging.version import Version
 
     from patcher.packages.releases import versions
@@ -292,6 +295,8 @@ def newest_release(one: Located) -> tuple[str, Symbols] | None:
             return None
         return str(newest), symbols_of(_released(one.asked, str(newest)))
     except ReleaseError:
+        if unreachable is not None:
+            unreachable.append(one.asked.known_as)
         return None
 
 

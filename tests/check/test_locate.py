@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from patcher.check.targets import package_in_folder, version_of
-from patcher.errors import UsageError
+from patcher.check import targets
+from patcher.check.targets import Against, Located, Released, newest_release, package_in_folder, version_of
+from patcher.errors import ReleaseError, UsageError
+from patcher.packages import releases
 
 
 def write(path: Path, text: str = "") -> Path:
@@ -48,3 +50,26 @@ def test_what_is_no_package_of_that_name(tmp_path: Path) -> None:
         package_in_folder("vllm", tmp_path / "other")
     with pytest.raises(UsageError, match="there is no folder"):
         package_in_folder("vllm", tmp_path / "nowhere")
+
+
+def test_the_newest_release_is_a_final_one_that_is_newer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "torch" / "__init__.py")
+    monkeypatch.setattr(releases, "versions", lambda _name: ("2.6.0", "2.15.0", "2.16.0rc1"))
+    monkeypatch.setattr(targets, "release_folder", lambda _name, _version: tmp_path)
+    found = newest_release(Located(Against("torch", Released("2.6.0")), "2.6.0", tmp_path / "torch"))
+    assert found is not None
+    assert (found[0], found[1].modules.package) == ("2.15.0", tmp_path / "torch")
+    assert newest_release(Located(Against("torch", Released("2.15.0")), "2.15.0", tmp_path / "torch")) is None
+
+
+def test_a_newest_release_that_cannot_be_fetched_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a check finds without it is not kept: the next one may find more."""
+
+    def fail(name: str) -> tuple[str, ...]:
+        raise ReleaseError(f"{name} cannot be asked for")
+
+    monkeypatch.setattr(releases, "versions", fail)
+    unreachable: list[str] = []
+    asked = Located(Against("torch", Released("2.6.0")), "2.6.0", tmp_path / "torch")
+    assert newest_release(asked, unreachable) is None
+    assert unreachable == ["torch"]
