@@ -69,8 +69,8 @@ def _shown_first(fixes: Sequence[Fix], around: Sequence[str]) -> Sequence[Fix]:
 
 
 def _shown_by_frames(fix: Fix) -> bool:
-    """Whether frames show the case, by who asks, by a path, or as its text says."""
-    return "frame" in fix.text.lower() or _BY_FRAMES.search(fix.where) is not None
+    """Whether frames show the case, by who asks, by a path, or as its text says: `The frames are of a backward pass`."""
+    return "frames" in fix.text.lower() or _BY_FRAMES.search(fix.where) is not None
 
 
 LAST_FRAME = "last frame: "
