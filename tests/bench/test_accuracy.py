@@ -153,7 +153,7 @@ def test_check_is_accurate_on_the_labels_of_many_releases(package: str) -> None:
 
 @pytest.mark.network
 @pytest.mark.slow
-@pytest.mark.parametrize("verl", sorted(kept.WORKS_WITH))
+@pytest.mark.parametrize("verl", sorted(kept.WORKS_WITH)[:: 1 if ALL_CASES else 2])
 def test_the_labelled_uses_are_those_of_the_release(verl: str) -> None:
     rows = [json.loads(line) for line in (FOLDER / f"verl-{verl}.jsonl").read_text().splitlines()]
     found = list(uses(sources("verl", verl), PACKAGES))
@@ -163,5 +163,4 @@ def test_the_labelled_uses_are_those_of_the_release(verl: str) -> None:
 def accurate(total: Score, package: str) -> None:
     assert total.precision >= 0.97
     assert total.unresolved <= (0.6 if package in ("numpy", "torch") else 0.05), "half of both is compiled"
-    # `torch.hash_tensor` of a later torch is compiled: it may be left open, but not be called sound.
-    assert total.missed == total.open_broken if package == "torch" else total.recall >= 0.97
+    assert total.recall >= 0.97
