@@ -69,7 +69,7 @@ def _shown_first(fixes: Sequence[Fix], around: Sequence[str]) -> Sequence[Fix]:
 
 
 def _shown_by_frames(fix: Fix) -> bool:
-    """Whether frames show the case, by who asks, by a path, or as its text says: `The frames are of a backward pass`."""
+    """Whether frames show the case, by who asks, by a path, or as its text says: `The frames are of a backward`."""
     return "frames" in fix.text.lower() or _BY_FRAMES.search(fix.where) is not None
 
 
