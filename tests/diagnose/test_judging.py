@@ -507,6 +507,12 @@ def test_a_compiler_s_error_ends_a_build_whatever_it_explains_below() -> None:
     assert root(diagnosed(f"Building the farm\n{error}{shown * 2}{note}1 error generated.\n")) == ("unknown", 2)
 
 
+def test_what_tensorflow_warns_of_is_no_error() -> None:
+    line = "2026-05-16 19:28:58.123952: {} tensorflow/x.cc:64] Could not load library: No such file or directory\n"
+    warned, failed = (Scanner(()).scan([("a", io.BytesIO(line.format(level).encode()))]) for level in "WE")
+    assert (warned.complained, len(failed.complained)) == ((), 1)
+
+
 def test_pytest_s_last_line_with_a_failed_test_is_no_good_end() -> None:
     assert diagnosed("tests/test_beds.py ..F\n======= 1 failed, 5 passed in 0.31s =======\n").verdict != "ok"
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from patcher.diagnose.directions import direction_at
+from patcher.diagnose.evidence import Call
 from patcher.diagnose.frame import frame_of
-from patcher.diagnose.parties import owner_of, party
+from patcher.diagnose.parties import hands_on, owner_of, party
 from tests.diagnose.diagnosed import symptom
 from tests.diagnose.test_explaining import HEAD, diagnosed, explained
 
@@ -238,3 +239,17 @@ def test_a_kill_after_an_error_that_was_only_warned_of_is_the_root() -> None:
     root = diagnosed(log, killed).root
     assert root is not None
     assert root.id == "killed"
+
+
+@pytest.mark.parametrize(
+    ("code", "hands"),
+    [
+        ("return convert_to_fp32(self.model_forward(*args, **kwargs))", True),
+        ("return self.module(*inputs, **kwargs)  # type: ignore[index]", True),
+        ("else self._run_ddp_forward(*inputs, **kwargs)", True),
+        ("return plant(row(*args, **kwargs), 3)", False),
+        ("return self.module(*inputs, soil=soil)", False),
+    ],
+)
+def test_what_a_wrapper_of_accelerate_or_ddp_was_given_it_hands_on(code: str, *, hands: bool) -> None:
+    assert hands_on(Call(f'File "{SITE}/accelerate/utils/operations.py", line 811, in forward', code)) is hands

@@ -310,7 +310,8 @@ class Symbols:
 
         It works on modules that use it themselves: torch/cuda/__init__.py speaks of `torch._C`.
         """
-        return self.modules.is_partly_compiled and f"{self.modules.name}._C".encode() in self.modules.text(module)
+        speaks = f"{self.modules.name}._C".encode()
+        return self.modules.is_partly_compiled and speaks in self.modules.holding(module.name).text
 
     def _came_by(self, module: Module, name: str) -> str:
         """The newest release, if the name is one that compiled code binds in later releases alone; else "".
