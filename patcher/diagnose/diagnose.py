@@ -107,7 +107,8 @@ def diagnose_any(
     require_good_log(session, scanner, log, against)
     parts, logs, earlier = _read_newest_run(scanner, log, progress)
     found = judge_logs(session, parts, log)
-    found = replace(found, notes=(*_notes_on_end(found, parts, logs), *scanner.notes))
+    notes = (*_notes_on_end(found, parts, logs), *scanner.notes)
+    found = replace(found, notes=notes, live=found.verdict in ("running", "stalled") and _may_be_live(found, logs))
     if Path(log).is_dir():
         found = replace(found, logs=_names(logs), earlier=_names(earlier))
     return add_comparison(look_up(session, found), logs, against)
@@ -279,13 +280,33 @@ _TOLD = 200
 """Characters of an error that are shown."""
 
 
-def _silent_for_long(found: Diagnosis, logs: Sequence[RotatedLog]) -> tuple[Phrase, ...]:
-    """A log that nobody writes any more."""
+def _newest(logs: Sequence[RotatedLog]) -> tuple[Path, float] | None:
+    """The file that was written last, and how many seconds ago; None for standard input alone."""
     files = [Path(one.parts[-1]) for one in logs if one.parts[-1] != STANDARD_INPUT]
     if not files:
-        return ()
+        return None
     newest = max(files, key=lambda path: path.stat().st_mtime)
-    age = time.time() - newest.stat().st_mtime
+    return newest, time.time() - newest.stat().st_mtime
+
+
+def _may_be_live(found: Diagnosis, logs: Sequence[RotatedLog]) -> bool:
+    """Whether a process here writes the log, or one elsewhere may: a training whose last line is young.
+
+    A log without any phase of a training, which nobody here writes, is as likely a piece of one that somebody copied.
+    """
+    newest = _newest(logs)
+    if newest is None:
+        return False
+    path, age = newest
+    return (found.phase is not None and age <= silence_limit(found.phase)) or bool(is_being_written(path))
+
+
+def _silent_for_long(found: Diagnosis, logs: Sequence[RotatedLog]) -> tuple[Phrase, ...]:
+    """A log that nobody writes any more."""
+    found_last = _newest(logs)
+    if found_last is None:
+        return ()
+    newest, age = found_last
     if age <= max(_LONG_AGO, silence_limit(found.phase)) or is_being_written(newest):
         return ()
     template = (

@@ -191,6 +191,8 @@ class Diagnosis:
     """Where the input was a folder: the files that were read, those of its newest run."""
     earlier: tuple[str, ...] = ()
     """Where the input was a folder: the logs of earlier runs, the newest first. They were not read."""
+    live: bool = True
+    """Whether the run may go on: its log may still be written. `running` without it says only that no end is seen."""
 
     @property
     def root(self) -> Finding | None:
@@ -206,6 +208,7 @@ class Diagnosis:
             "phase": self.phase,
             "verdict": self.verdict,
             "symptoms": [_finding(finding) for finding in self.findings],
+            "live": self.live,
             "step": self.step,
             "steps": self.steps,
             "phases": {name: round(seconds, 1) for name, seconds in self.spans.items()},

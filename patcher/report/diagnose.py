@@ -82,7 +82,8 @@ def root_lines(found: Diagnosis, tongue: Language, columns: int = 0) -> list[str
 
 
 def _head(found: Diagnosis, log: str, tongue: Language) -> str:
-    word = style(show(_WORDS[found.verdict], tongue), fg=_STYLES[found.verdict], bold=True)
+    called = _WORDS[found.verdict] if found.verdict != "running" or found.live else phrase("NO END SEEN")
+    word = style(show(called, tongue), fg=_STYLES[found.verdict], bold=True)
     if not found.lines:
         state = phrase("the log is empty, it says nothing")
     elif found.verdict == "ok" and found.steps is not None and found.step is not None and found.step < found.steps:

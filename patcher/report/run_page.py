@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from patcher.diagnose.diagnosis import Diagnosis, Finding
-from patcher.i18n import Language, phrase
+from patcher.i18n import Language, Phrase, phrase
 from patcher.logs.milestones import phase_name
 from patcher.report.diagnose import root_lines
 from patcher.report.page import Both, both, render_page
@@ -21,12 +21,18 @@ _WIDE = 200
 """Columns of the lines about the root: the page breaks them itself."""
 
 
+def _heading(found: Diagnosis) -> Phrase:
+    if found.verdict == "running" and not found.live:
+        return phrase("One run: no end seen")
+    return phrase("One run: {verdict}", verdict=found.verdict)
+
+
 def run_page(found: Diagnosis, *, log: str, command: str, date: str, stacks: Sequence[Mapping[str, Any]] = ()) -> str:
     """`stacks`: where the processes of a live run stand, as `watch` has them in its JSON."""
     steps, metrics = _metrics(found.step_lines)
     return render_page(
         "run",
-        heading=both(phrase("One run: {verdict}", verdict=found.verdict)),
+        heading=both(_heading(found)),
         command=command,
         date=date,
         log=log,
