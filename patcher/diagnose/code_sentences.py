@@ -59,6 +59,12 @@ def code_sentence(parts: MessageParts, who: Phrase, calls: Sequence[Call], line:
         what = used_as(call.code, call.marks, parts.wanted)
         text = "{who}: {what} is of type {found}, which is not {wanted}"
         return phrase(text, who=who, what=what, found=parts.found, wanted=parts.wanted) if what else None
+    if parts.matter == "type" and parts.wanted.endswith(" indices"):
+        # `sample["img"]`, where sample is a list.
+        what, place = taken_from(call.code, call.marks)
+        text = "{who} takes {place} from {what}, a {kind}, which takes whole numbers there and no {found}"
+        kind = parts.wanted.partition(" ")[0].replace("string", "str")
+        return phrase(text, who=who, place=place, what=what, kind=kind, found=parts.found) if what else None
     if parts.matter == "type" and (sides := mixed(call.code, call.marks)) != ("", ""):
         kinds = (
             (parts.wanted, parts.found)

@@ -18,7 +18,7 @@ _COMPLAINT = re.compile(
     r"(?:\S+(?: [a-z][\w-]*){0,2}: )?(?:fatal )?error: |srun: error"
     r"|ERROR: |E: |.*\b(?:command not found|No such file or directory)$"
     # `CUDA Error: invalid argument`, `[saver.cpp] CUresult error: 2 (out of memory)`, `nvcc fatal : …`, `make: *** …`
-    r"|(?:\[[\w.]+\] )?(?:API|CUDA|CUresult|cuDNN|HIP|NVML|Parser|UCX|nvlink|linker|syntax) error ?:? \S"
+    r"|(?:\[[\w.]+\] )?(?:API|CUDA|CUresult|cuDNN|HCCL|HIP|NCCL|NVML|Parser|UCX|nvlink|linker|syntax) error ?:? \S"
     r"|nvcc fatal *: |[a-z]+: \*\*\* "
     # A server's answer: `{"text":"","meta_info":{"finish_reason":{"type":"abort","message":"KettleError(3): no water`.
     r'|\{.{0,200}"type": ?"abort", ?"message": ?"[^"]*(?:\w(?:Error|Exception)\b|\bfail)',

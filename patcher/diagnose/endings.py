@@ -40,7 +40,9 @@ _ENDINGS: tuple[tuple[str, str, How], ...] = (
     ("out of bounds values", r"^#\s*Out of bounds values\s*:\s*[1-9]\d*\s+FAILED", "failed"),
     # The table of vLLM's and SGLang's serving benchmark.
     ("serving benchmark result", r"^=+ Serving Benchmark Result =+", "closed"),
-    # HTCondor's of a job.
+    # LSF's of a job, and HTCondor's.
+    ("successfully completed", r"^Successfully completed\.$", "done"),
+    ("exited with exit code", r"^Exited with exit code [1-9]\d{0,2}\.$", "failed"),
     ("normal termination", r"\bNormal termination \(return value 0\)", "done"),
     # Lightning: "`Trainer.fit` stopped: `max_steps=5000` reached." A test may follow.
     ("trainer.fit` stopped", r"`Trainer\.fit` stopped: `max_\w+=\S+` reached", "closed"),

@@ -53,6 +53,7 @@ from patcher.diagnose.parties import (
 )
 from patcher.diagnose.sentences import sentence_of
 from patcher.diagnose.tensor_code import of_dimension
+from patcher.diagnose.torch_call import refused_argument
 from patcher.diagnose.usual_cause import of_settings, usual_cause
 from patcher.i18n import Phrase, phrase
 from patcher.logs.labels import strip_labels
@@ -200,7 +201,7 @@ def _parts(
         return MessageParts("unpickled", names=(module,))
     # The message of a compiler of kernels is its source; what went wrong there is below the caret.
     kernel, lines = lines, below_caret(lines) or lines
-    parts = parse_by_code(first, calls) or parse_message(lines)
+    parts = parse_by_code(first, calls) or refused_argument(lines) or parse_message(lines)
     if parts is not None and parts.matter == "none" and lines is not kernel:
         return replace(parts, symbol=at_caret(kernel))
     parts = parts or parse_cut_import(lines[0], code) or parse_stopped(first, code)

@@ -34,7 +34,7 @@ _RICH_BROKEN = re.compile(r"(?:[/~]|[A-Za-z]:\\)\S*$")
 _FUNCTION = r"(?P<function><cell line: \d+>|<\w+>|[A-Za-z_][\w.<>]*)(?:\(.*\)?)?"
 _PLACED = re.compile(
     r"(?:File (?P<link>\[)?(?P<path>[^\s\"<][^\"]*?\.(?:py|pyx|pxi)|<[^<>\"]+>)|(?P<cell>Cell In ?\[\d+\]))"
-    rf"(?::|, line )(?P<line>\d+)(?(link)\]\(\S*\))(?:,? in {_FUNCTION})?$"
+    rf"(?::|, line )(?P<line>\d+)(?(link)\]\(\S*\))(?:,? in {_FUNCTION}|,)?$"
 )
 """A frame of IPython 8 and 9. A frame of a module names no function."""
 _LINKED = re.compile(rf"\[(?P<path>[^\]\s]+)\]\(\S*\) in {_FUNCTION}$")
@@ -43,6 +43,8 @@ _UNPLACED = re.compile(
 )
 _ARROW = re.compile(r"-*> ?(?P<line>\d+)(?: (?P<code>.*))?$")
 _CONTEXT = re.compile(r"\s*\d+(?: .*)?$")
+_LINKED_NUMBER = re.compile(r"(?P<before>[\s>-]*)\[(?P<number>\d+)\]\(\S*\)(?= |$)")
+"""The number of a line of code as VS Code saves it: `--> [115](https://…/x.py:115)     raise ImportError(`."""
 _LEFT_OUT = re.compile(r"\d+ frames$|\s*\[\.\.\. .*\]$")
 _CUT = re.compile(
     r"(?:(?:(?:i?l)?e)? ?\")?(?P<path>[^\s\"][^\"]*\.pyx?)\", line (?P<line>\d+)(?:, in (?P<function>\S.*))?$"
@@ -153,6 +155,8 @@ def in_python_form(lines: Iterable[tuple[LogLine, str]], foreign: bool = True) -
                 yield place, text
             boxed = boxed and not text.strip().startswith(_RICH_EDGES[1])
             continue
+        if numbered and (linked := _LINKED_NUMBER.match(text)) is not None:
+            text = linked["before"] + linked["number"] + text[linked.end() :]
         arrow = _ARROW.match(text) if numbered else None
         if held is not None and (arrow is not None or not _CONTEXT.match(text)):
             before, written, at = held

@@ -88,7 +88,7 @@ def candidates(evidence: Evidence, hits: Sequence[Hit]) -> list[Candidate]:
             candidate_of_exception(one, evidence, bad) for one in evidence.raised if _in_the_step_before(one, evidence)
         ]
     found = _with_told(found, told)
-    found = _with_inner_errors(_without_shell(found, evidence), evidence)
+    found = _with_inner_errors(_without_corrected(_without_shell(found, evidence)), evidence)
     found = _of_last_start(found, evidence.started)
     found.sort(key=lambda one: (one.rank, one.place.offset, -one.weight))
     return [
@@ -244,6 +244,24 @@ def _without_shell(found: Sequence[Candidate], evidence: Evidence) -> list[Candi
         return list(found)
     left = [one for one in found if one not in job and (job or not _ran_on(one.place, evidence))]
     return [*job, *(replace(one, rank=max(one.rank, _SHELL)) for one in left)]
+
+
+_PROMPT = re.compile(r"(?:\([^()]{1,200}\) ?)*\[?[\w.-]+@[\w.-]+[: ][^#$]{0,200}[#$] ?(?P<command>\S.*)$")
+"""A command at the prompt of a shell, in a terminal's session: `(verl) me@node1:~/verl$ python3 -m verl.trainer`."""
+
+
+def _without_corrected(found: Sequence[Candidate]) -> list[Candidate]:
+    """The candidates, without mistakes on a command line that was given again, corrected, on the next prompt."""
+    return [one for one in found if one.symptom is None or not _is_given_again(one)]
+
+
+def _is_given_again(one: Candidate) -> bool:
+    given = [(place.number, at["command"].split()) for place in one.about if (at := _PROMPT.match(place.text))]
+    above = [words for number, words in given if number < one.place.number]
+    below = [words for number, words in given if number > one.place.number]
+    tells_usage = any(place.text.startswith("usage: ") for place in one.about if place.number < one.place.number)
+    same_program = bool(above and below) and above[-1][:3] == below[0][:3]
+    return tells_usage and same_program and above[-1] != below[0]
 
 
 _MISSING = re.compile(r"ModuleNotFoundError|ImportError|No module named|not found\b")

@@ -34,7 +34,7 @@ from patcher.diagnose.own_module import (
     without_installs,
 )
 from patcher.diagnose.parties import party
-from patcher.diagnose.ranking import Candidate, candidate_of_exception
+from patcher.diagnose.ranking import Candidate, candidate_of_exception, candidate_of_hit
 from patcher.diagnose.root_cause import candidates, is_at_end, may_have_ended_run
 from patcher.diagnose.said_before import ran_short
 from patcher.i18n import phrase
@@ -147,6 +147,9 @@ def _candidates_of_cut_traceback(evidence: Evidence) -> list[Candidate]:
         told_here = [place for place in evidence.complained if not points_elsewhere(place.text)]
         ahead = [place for place in told_here if begin - _ANNOUNCED <= place.number < begin]
         told = announced(evidence.last, begin)
+        known = [hit for hit in evidence.hits if ahead and hit.start == ahead[0] and hit.symptom.kind == "failure"]
+        if known:
+            return [replace(candidate_of_hit(known[0], set(), evidence, None), survived=False)]
         if ahead:
             one = replace(one, place=ahead[0], message=(strip_labels(ahead[0].text).text,))
         elif told is not None:

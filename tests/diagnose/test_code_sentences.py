@@ -326,6 +326,49 @@ def test_value_of_a_wrong_type_is_called_by_its_name(message: str, code: str, sa
     assert at_own(message, code) == f"{WHO}: {says}"
 
 
+@pytest.mark.parametrize(
+    ("message", "code", "says"),
+    [
+        (
+            "TypeError: list indices must be integers or slices, not str",
+            "images = sample['img'].cuda()",
+            "takes 'img' from sample, a list, which takes whole numbers there and no str",
+        ),
+        (
+            "TypeError: string indices must be integers, not 'str'",
+            "row = rows[0]['name']",
+            ": types of values do not fit, str against string indices",
+        ),
+    ],
+)
+def test_what_is_no_mapping_is_called_by_its_name(message: str, code: str, says: str) -> None:
+    assert at_own(message, code).removeprefix(WHO).strip() == says
+
+
+@pytest.mark.parametrize(
+    ("given", "takes", "says"),
+    [
+        (
+            "(DataContainer, Parameter, NoneType, tuple, int)",
+            ["(Tensor input, Tensor weight, Tensor bias, tuple of ints stride, int groups)"],
+            "passes input of type DataContainer to dig, which takes Tensor there",
+        ),
+        (
+            "(NoneType, dim=int)",
+            ["(tuple of Tensors tensors, int dim, *, Tensor out)", "(tuple of Tensors tensors, name dim)"],
+            "passes tensors of type NoneType to dig, which takes tuple of Tensors there",
+        ),
+        ("(str, float)", ["(Tensor input, int dim)"], None),
+        ("(Tensor, str)", ["(Tensor input, int dim)", "(Tensor input, float depth)"], None),
+    ],
+)
+def test_the_argument_that_a_compiled_function_refuses(given: str, takes: list[str], says: str | None) -> None:
+    """It is told where the signatures leave one alone."""
+    message = f"TypeError: dig() received an invalid combination of arguments - got {given}, but expected one of:\n"
+    said = at_own(message + "\n".join(f" * {one}" for one in takes), "dig(a, b)")
+    assert said == f"{WHO} {says}" if says is not None else "of type" not in said
+
+
 def test_lines_that_others_print_are_no_part_of_a_message() -> None:
     message = "TypeError: argument of type 'bool' is not iterable\n"
     for other in ("[WARNING] fields: no seeds are left in the shed", "scontrol show job 81", "JobId=81 JobName=beds"):

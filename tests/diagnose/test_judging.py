@@ -7,10 +7,12 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from patcher.diagnose.diagnosis import Diagnosis
 from patcher.diagnose.fixes import FixContext
 from patcher.diagnose.frame import frame_of
 from patcher.diagnose.scanner import Scanner
 from patcher.diagnose.verdict import diagnosis_of
+from patcher.records.symptom_parse import load_symptoms
 from tests.diagnose.diagnosed import LOGS, SYMPTOMS, TRACEBACK, diagnosed, healthy, root, symptom, unfinished
 
 STEP = "(TaskRunner pid=9) step:{0} - actor/pg_loss:0.1 - actor/grad_norm:1.0\n"
@@ -312,6 +314,45 @@ def test_a_job_that_was_started_again_and_ended_normally_has_not_failed() -> Non
     assert diagnosed(failed).verdict == "failed"
     assert diagnosed(failed + ended.format(0)).verdict == "ok"
     assert diagnosed(failed + ended.format(1)).verdict == "failed"
+
+
+def test_the_end_of_a_job_of_lsf() -> None:
+    failed = "torch.distributed.elastic.multiprocessing.errors.ChildFailedError:\n  exitcode  : 85 (pid: 149)\n"
+    job = "{}Sender: LSF System <lsf@node3>\n\n{}\n\nResource usage summary:\n    CPU time : 1843.00 sec.\n"
+    assert diagnosed(job.format("epoch 3\n", "Successfully completed.")).verdict == "ok"
+    assert diagnosed(job.format("epoch 3\n", "Exited with exit code 7.")).verdict == "failed"
+    assert diagnosed(job.format(failed, "Exited with exit code 1.")).verdict == "failed"
+
+
+def with_shipped(log: str) -> Diagnosis:
+    evidence = Scanner(load_symptoms()).scan([("run.log", io.BytesIO(log.encode()))])
+    return diagnosis_of(evidence, FixContext(evidence.versions))
+
+
+def test_a_command_that_is_given_again_corrected_has_not_failed() -> None:
+    prompt = "(verl) me@node1:~/verl$ "
+    refused = (
+        f"{prompt}python3 -m verl.model_merger merge --local dir ckpt\nusage: __main__.py [-h] {{merge,test}} ...\n"
+        "__main__.py: error: unrecognized arguments: ckpt\n"
+    )
+    corrected = f"{prompt}python3 -m verl.model_merger merge --local_dir ckpt\n"
+    works = "".join(f"Saving shard {number} to /data/final\n" for number in range(6))
+    assert with_shipped(refused).verdict == "failed"
+    assert with_shipped(refused + corrected + works).clean
+    assert with_shipped(refused + refused).verdict == "failed"
+    assert with_shipped(f"{refused}{prompt}ls\nrecipe\n").verdict == "failed"
+
+
+def test_what_nccl_tells_above_a_cut_traceback_is_why() -> None:
+    log = (
+        "NCCL error: unhandled system error (run with NCCL_DEBUG=INFO for details)\n\n"
+        'INFO:     10.0.0.7:52504 - "POST /init_communicator/ HTTP/1.1" 200 OK\n'
+        "ERROR 05-02 21:36:34 [core.py:459] Invocation of collective_rpc method failed\n"
+        "ERROR 05-02 21:36:34 [core.py:459] Traceback (most recent call last):\n"
+        'ERROR 05-02 21:36:34 [core.py:459]   File "/app/vllm/v1/engine/core.py", line 456, in _handle\n'
+        "ERROR 05-02 21:36:34 [core.py:459]     output.result = method(\n"
+    )
+    assert root(with_shipped(log)) == ("nccl-system-error", 1)
 
 
 def test_a_fatal_error_ends_a_prompt_that_is_printed() -> None:

@@ -79,6 +79,10 @@ File [{SITE}/gardening/beds.py:41](https://hub.example/lab/tree/gardening/beds.p
 
 TypeError: dig() got an unexpected keyword argument 'deep'
 """
+# VS Code links the numbers of the lines, too.
+LINKED_LINES = LINKED.replace("---> 41 ", "---> [41](https://hub.example/gardening/beds.py:41) ").replace(
+    "----> 2 ", "----> [2](vscode-notebook-cell:/beds.ipynb#W4) "
+)
 SAID = "gardening (gardening/beds.py:41) passes deep to dig, which does not take it"
 
 
@@ -90,6 +94,7 @@ SAID = "gardening (gardening/beds.py:41) passes deep to dig, which does not take
         (IPYTHON_7, "<ipython-input-4-0a1b2c3d4e5f>:2"),
         (COLAB, "/tmp/ipython-input-7.py:2"),
         (LINKED, "Cell In[4]:2"),
+        (LINKED_LINES, "Cell In[4]:2"),
     ],
 )
 def test_a_traceback_of_a_notebook(log: str, own: str) -> None:

@@ -122,6 +122,18 @@ def test_members_that_are_not_what_record_says_are_refused(ranges: bool, server:
     assert not (tmp_path / "cache/releases/demo-pkg/1.1/sources").exists()
 
 
+@pytest.mark.parametrize("ranges", [True, False])
+def test_metadata_that_was_changed_after_its_record_is_no_damage(ranges: bool, server: Server) -> None:
+    """As in the wheels of torch 1.9.1 to 1.11.0, whose RECORD tells six bytes more of it."""
+    info = "demo_pkg-1.1.dist-info"
+    recorded = record_of({**SOURCES, f"{info}/METADATA": "Name: demo-pkg\nVersion: 1.1+cu102\n"})
+    server.files.pop(SDIST)
+    server.ranges = ranges
+    metadata = {f"{info}/METADATA": "Name: demo-pkg\nVersion: 1.1\n", f"{info}/RECORD": recorded}
+    server.files[WHEEL] = wheel_of({**SOURCES, **metadata})
+    assert kept(sources("demo-pkg", "1.1")) == SOURCES
+
+
 NONSENSE = ["", "[", "{}", "5", '["1.1", 2]', '["1.1", "no version"]', "[" * 100_000, '["9.9\\u0000"]', "\udcff"]
 
 
