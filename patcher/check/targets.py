@@ -206,8 +206,10 @@ def locate(asked: Against, session: Session) -> Located:
             return Located(asked, version, _released(asked, version))
 
 
-def release_folder(name: str, version: str) -> Path:
-    """The folder with a release's sources; of a local build (`+cu129`) the public one's where that is all there is."""
+def release_folder(name: str, version: str, *, offline: bool = False) -> Path:
+    """The folder with a release's sources; of a local build (`+cu129`) the public one's where that is all there is.
+
+    `offline`: take what is in the cache. Raises ReleaseError if the sources cannot be had."""
     from patcher.packages.releases import sources
     from patcher.terminal.progress import progress
 
@@ -215,11 +217,11 @@ def release_folder(name: str, version: str) -> Path:
     # A build such as 0.9.0+cu129 is not on the index; its Python files are those of 0.9.0.
     if public != version:
         try:
-            return sources(name, public, progress=progress)
+            return sources(name, public, progress=progress, offline=offline)
         except ReleaseError:
             pass
     try:
-        return sources(name, version, progress=progress)
+        return sources(name, version, progress=progress, offline=offline)
     finally:
         progress("")
 

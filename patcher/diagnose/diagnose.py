@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 from patcher.diagnose.compare_logs import compare
 from patcher.diagnose.diagnosis import Diagnosis
 from patcher.diagnose.evidence import LogOfRun, merge_evidence
+from patcher.diagnose.fetch_limit import SECONDS, in_time, limited_to
 from patcher.diagnose.fixes import FixContext
 from patcher.diagnose.log_argument import no_log_error, no_run_error, sources_error
 from patcher.diagnose.log_files import RotatedLog, group_by_run, is_of_sources, logs_named
@@ -121,9 +122,14 @@ _REGISTERS = "AutoConfig.register"
 def look_up(session: Session, found: Diagnosis) -> Diagnosis:
     """Add what the sources of releases, or the configuration of the tree, say of a name that is missing.
 
-    Only for a root cause that no specific record covers. Sources of releases that are not in the cache are downloaded,
-    which may take a minute.
+    Only for a root cause that no specific record covers. Sources of releases that are not in the cache are downloaded
+    for a minute at most.
     """
+    with limited_to(SECONDS):
+        return _looked_up(session, found)
+
+
+def _looked_up(session: Session, found: Diagnosis) -> Diagnosis:
     root = found.root
     if root is None or root.explanation is None or root.explanation.parts is None or not root.needs_more:
         return found
@@ -136,7 +142,8 @@ def look_up(session: Session, found: Diagnosis) -> Diagnosis:
         key, tree = bare(parts.names[0]), session.tree
         near, verl = nearest_keys(tree.root, tree.package, key), session.environment.packages.get("verl")
         # A message may name only the last part of a key, `lr`, which many sections of a configuration have.
-        direction, came = direction_of_key(key, verl.version) if verl is not None and "." in key else (None, ())
+        found_key = in_time(direction_of_key, key, verl.version) if verl is not None and "." in key else None
+        direction, came = found_key or (None, ())
         near = tuple(dict.fromkeys((*came, *near)))
         # Hydra advises to add any key that it does not know, `+trainer.x=1`. A misspelled key must not be added.
         remedy = "" if near or (direction is not None and direction.removed_in) else explanation.remedy
@@ -144,7 +151,7 @@ def look_up(session: Session, found: Diagnosis) -> Diagnosis:
     elif parts.matter == "model-type":
         from patcher.diagnose.directions import direction_of_model
 
-        direction = direction_of_model(session, parts.names[0], found.versions)
+        direction = in_time(direction_of_model, session, parts.names[0], found.versions)
         explanation = replace(explanation, direction=direction)
         if direction is not None and not direction.requirement:  # A later release does not know it either.
             root = replace(root, fixes=tuple(sorted(root.fixes, key=lambda one: _REGISTERS not in one.text)))
@@ -158,11 +165,11 @@ def look_up(session: Session, found: Diagnosis) -> Diagnosis:
     if explanation.line and (explanation.direction is None or not explanation.direction.requirement):
         from patcher.diagnose.failed_line import failed_line
 
-        explanation = replace(explanation, failed_line=failed_line(explanation, found.versions))
+        explanation = replace(explanation, failed_line=in_time(failed_line, explanation, found.versions))
     if parts.matter == "words":
         from patcher.diagnose.raise_condition import raise_condition
 
-        explanation = replace(explanation, raised_where=raise_condition(explanation, found.versions))
+        explanation = replace(explanation, raised_where=in_time(raise_condition, explanation, found.versions))
     explained = replace(root, explanation=explanation)
     return replace(found, findings=tuple(explained if one is found.root else one for one in found.findings))
 

@@ -22,7 +22,6 @@ from packaging.version import InvalidVersion, Version
 
 from patcher.analysis.meaning.moves import moved_in, spelled_alike
 from patcher.analysis.symbols import Symbols
-from patcher.check.targets import release_folder
 from patcher.diagnose.asking_code import (
     argument_of_model_part,
     asked_symbol,
@@ -30,14 +29,15 @@ from patcher.diagnose.asking_code import (
     folder_of,
     is_unimported_module,
     lacks_field,
-    still_asks,
 )
+from patcher.diagnose.asking_releases import with_asker
 from patcher.diagnose.diagnosis import Direction
 from patcher.diagnose.exception_message import MessageParts
+from patcher.diagnose.fetch_limit import OutOfTimeError
 from patcher.diagnose.frame import Frame, distribution, is_installed
 from patcher.diagnose.nearest_keys import came_for, keys_of
 from patcher.diagnose.parties import is_beside, owner_of, party
-from patcher.diagnose.release_search import Has, final, first
+from patcher.diagnose.release_search import Has, final, first, negated, release_folder
 from patcher.errors import ReleaseError, UkyError, message_of
 from patcher.i18n import phrase
 from patcher.packages.chosen_interpreter import find_interpreter
@@ -96,10 +96,9 @@ def direction_at(
         return None  # The class may be of the model's own code, or may get the field from a file.
     if symbol and found.unknown and at is not None and found.distribution == distribution(at.package):
         return None  # A package and its own class: what is usual says more than that no release tells.
-    if found.removed_in and at is not None and at.installed and at.package not in ("", parts.package):
-        found = replace(found, asker=distribution(at.package), asks_until=_asks_until(at, found, parts, known))
-    elif found.added_in and at is not None and at.installed and at.package not in ("", parts.package):
-        found = replace(found, asker=distribution(at.package), asks_since=_asks_since(at, found, parts, known))
+    if at is not None and at.installed and at.package not in ("", parts.package):
+        with suppress(OutOfTimeError):
+            found = with_asker(found, at, parts, known)
     against = refusals(folders, found.requirement, known)
     return replace(found, against=against, against_asker=refusals(folders, found.asker_requirement, known))
 
@@ -113,6 +112,13 @@ def direction_of(parts: MessageParts, known: Mapping[str, str], *, moves: bool =
         known: versions by distribution.
         moves: whether to search the same release for the name in another module.
     """
+    try:
+        return _direction_of(parts, known, moves=moves)
+    except OutOfTimeError as error:
+        return Direction(error.distribution, parts.symbol, unknown=message_of(error))
+
+
+def _direction_of(parts: MessageParts, known: Mapping[str, str], *, moves: bool) -> Direction | None:
     if not parts.package or (parts.matter == "missing-module" and "." not in parts.symbol):
         return None
     if parts.file and not is_installed(parts.file) and parts.package not in _CHECKED_OUT:
@@ -282,7 +288,7 @@ def _direction(name: str, symbol: str, version: str, releases: Sequence[str], re
     at = Version(version)
     earlier = [one for one in releases if Version(one) < at]
     later = [one for one in releases if Version(one) > at]
-    removed = first(earlier, version, lambda release: _not(has(release)))
+    removed = first(earlier, version, lambda release: negated(has(release)))
     if removed is not None:
         return Direction(name, symbol, removed_in=removed)
     added = first([version, *later[:-1]], later[-1], has) if later and has(later[-1]) else None
@@ -358,71 +364,13 @@ def _between(name: str, symbol: str, earlier: Sequence[str], seen: Mapping[str, 
     return phrase("no release of {name} that was looked at has it", name=name)
 
 
-def _word(found: Direction, parts: MessageParts) -> str:
-    """The word by which code asks for what is missing."""
-    return parts.symbol if parts.matter == "missing-module" else re.split(r"[.(]", found.symbol.rstrip(")"))[-1]
-
-
-def _asking(name: str, at: Frame, word: str) -> Has:
-    """Whether a release of the asking package uses a word in the file of a frame."""
-
-    @cache
-    def asks(release: str) -> bool | None:
-        try:
-            return still_asks(release_folder(name, release), at.path, word)
-        except ReleaseError:
-            return None
-
-    return asks
-
-
-def _asks_since(at: Frame, found: Direction, parts: MessageParts, known: Mapping[str, str]) -> str:
-    """The first release of the asking package whose file contains the name; "" where all of them do, or where that is
-    not known."""
-    name, word = distribution(at.package), _word(found, parts)
-    try:
-        releases = final(versions(name))
-    except ReleaseError:
-        return ""
-
-    asks = _asking(name, at, word)
-    here = known.get(name, "").partition("+")[0] or next(reversed(releases), "")
-    if here not in releases or not asks(here):
-        return ""
-    return first(releases[: releases.index(here)], here, asks) or ""
-
-
-def _asks_until(at: Frame, found: Direction, parts: MessageParts, known: Mapping[str, str]) -> str:
-    """The first newer release of the asking package whose file does not contain the name; "" where none is known."""
-    name, word = distribution(at.package), _word(found, parts)
-    try:
-        releases = final(versions(name))
-    except ReleaseError:
-        return ""
-    here = known.get(name, "0")
-    later = [one for one in releases if Version(one) > Version(here)]
-
-    asks = _asking(name, at, word)
-
-    def asks_no_more(release: str) -> bool | None:
-        return _not(asks(release))
-
-    if not later or not asks_no_more(later[-1]):
-        return ""
-    # If the installed release does not have the word either, the name came from `getattr(module, name)`.
-    if name in known and asks_no_more(here.partition("+")[0]) is not False:
-        return ""
-    # If the installed release is unknown, the oldest one may never have asked.
-    return first(later, later[-1], asks_no_more) or (later[0] if name in known else "")
-
-
 def _source_of(session: Session, at: Frame, folders: Sequence[str], known: Mapping[str, str]) -> str:
     """The source text of a frame's file: from the tree, the installed packages, or a release; "" where it is not
     found."""
     places = [Path(folder) / at.path for folder in folders]
     if not at.installed and session.has_tree_at_hand:
         places = [session.tree.root / at.path]
-    with suppress(ReleaseError):
+    with suppress(ReleaseError, OutOfTimeError):
         if at.installed and not any(place.is_file() for place in places):
             name = distribution(at.package)
             version = known.get(name) or next(reversed(final(versions(name))), "")
@@ -487,7 +435,3 @@ def _installed_folders(session: Session) -> list[str]:
     except UkyError:
         return []
     return [str(folder) for folder in (*interpreter.extra, *interpreter.site)]
-
-
-def _not(value: bool | None) -> bool | None:
-    return None if value is None else not value

@@ -14,13 +14,12 @@ from pathlib import Path
 
 from packaging.version import Version
 
-from patcher.check.targets import release_folder
 from patcher.diagnose.asking_code import folder_of
 from patcher.diagnose.diagnosis import Explanation, FailedLine
 from patcher.diagnose.exception_message import Matter
 from patcher.diagnose.frame import Frame, distribution
 from patcher.diagnose.parties import GIVES_ALL, party
-from patcher.diagnose.release_search import final, first
+from patcher.diagnose.release_search import final, first, release_folder
 from patcher.errors import ReleaseError
 from patcher.packages.releases import versions
 

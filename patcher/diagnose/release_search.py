@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
+from pathlib import Path
 
 from packaging.version import InvalidVersion, Version
 
+from patcher.check import targets
 from patcher.check.history import Bisection
+from patcher.diagnose.fetch_limit import OutOfTimeError, is_over
+from patcher.errors import ReleaseError
 
 _MOST_LOOKS = 20
 """Releases searched for one name. Halving a thousand releases takes ten; before that, up to six are searched backwards
@@ -20,7 +24,9 @@ Has = Callable[[str], "bool | None"]
 """Whether a release has something; None where its sources do not tell, or cannot be had."""
 
 
-def first(releases: Sequence[str], target: str, shows: Has) -> str | None:
+def first(
+    releases: Sequence[str], target: str, shows: Has, *, most: int = _MOST_LOOKS, left_out: int = _LEFT_OUT
+) -> str | None:
     """The first release that shows it, of the last series of such releases up to the target; None where all of them do.
 
     Searched first are the first releases of each minor series (`1.2.0`), then those between two of them. That takes
@@ -32,7 +38,7 @@ def first(releases: Sequence[str], target: str, shows: Has) -> str | None:
         return None if found is None else wanted if found else frozenset()
 
     def bisect(among: Sequence[str], end: str) -> str | None:
-        found = Bisection(among, {"it"}, look, end, most=_MOST_LOOKS, extra=_LEFT_OUT).run()["it"]
+        found = Bisection(among, {"it"}, look, end, most=most, extra=left_out).run()["it"]
         # Of jax 0.4 to 0.8 nobody knows whether a `__getattr__` of its own serves the name, so 0.9 is not the first.
         before = among[: among.index(found)] if found in among else among
         return found if any(shows(one) is not None for one in before[-_DECIDED:]) else None
@@ -57,3 +63,18 @@ def final(releases: Sequence[str]) -> list[str]:
         if not version.is_prerelease:
             found.append((version, one))
     return [one for _, one in sorted(found)]
+
+
+def release_folder(name: str, release: str) -> Path:
+    """As that of `check`. Raises OutOfTimeError where the release had to be fetched and the time is over."""
+    if not is_over():
+        return targets.release_folder(name, release)
+    try:
+        return targets.release_folder(name, release, offline=True)
+    except ReleaseError:
+        raise OutOfTimeError(name, release) from None
+
+
+def negated(value: bool | None) -> bool | None:
+    """The opposite of what a release tells; None where it tells nothing."""
+    return None if value is None else not value

@@ -14,12 +14,13 @@ import pytest
 from patcher.check.targets import release_folder
 from patcher.cli.app import run
 from patcher.data import shipped
-from patcher.diagnose import directions
+from patcher.diagnose import asking_releases, directions
 from patcher.diagnose.asking_code import argument_of_model_part, asked_symbol, still_asks
 from patcher.diagnose.diagnosis import Diagnosis, Explanation
 from patcher.diagnose.directions import _direction, refusals
 from patcher.diagnose.exception_message import MessageParts, parse_message
 from patcher.diagnose.fixes import FixContext
+from patcher.diagnose.fetch_limit import limited_to
 from patcher.diagnose.frame import Frame, frame_of
 from patcher.diagnose.known_issues import FILE, known_issues, normalised, read
 from patcher.diagnose.message_words import remedy_in, to_search_for
@@ -567,8 +568,8 @@ def release_asker(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[
             place.mkdir(parents=True)
             (place / "core.py").write_text(asks if one in asking else other)
 
-    monkeypatch.setattr(directions, "versions", lambda _: RELEASES)
-    monkeypatch.setattr(directions, "release_folder", lambda _, one: tmp_path / one)
+    monkeypatch.setattr(asking_releases, "versions", lambda _: RELEASES)
+    monkeypatch.setattr(asking_releases, "release_folder", lambda _, one: tmp_path / one)
     return release
 
 
@@ -579,7 +580,7 @@ def test_code_that_asks_by_a_name_it_was_given_is_not_told_to_be_newer(
     """`getattr(module, name)`: no release of the asking package has the name in that file, and none ever had."""
     release_asker(asking, "import name\nname.x\n", "getattr(module, word)\n")
     found = directions.Direction("name", "name.x", removed_in="2.0")
-    assert directions._asks_until(ASKER, found, MessageParts("missing-name"), {"asker": "1.1"}) == until
+    assert asking_releases._asks_until(ASKER, found, MessageParts("missing-name"), {"asker": "1.1"}) == until
 
 
 @pytest.mark.parametrize(("near_in", "added"), [({"1.2", "2.0", "2.1"}, ""), ({"1.0", "1.1", "1.2", "2.0"}, "1.2")])
@@ -962,6 +963,38 @@ def test_where_a_name_came_later_the_releases_that_do_not_ask_yet_are_the_other_
 ) -> None:
     release_asker(asking, "from name import x\n", "import name\n")
     found = directions.Direction("name", "name.x", added_in="2.0")
-    assert directions._asks_since(ASKER, found, MessageParts("missing-name"), known) == since
+    assert asking_releases._asks_since(ASKER, found, MessageParts("missing-name"), known) == since
     whole = directions.Direction("name", "name.x", added_in="2.0", asker="asker", asks_since=since)
     assert whole.asker_requirement == (f"asker<{since}" if since else "")
+
+
+def test_a_search_that_takes_too_long_says_so_and_goes_on_the_next_time(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Nothing is fetched any more; what is in the cache is read."""
+    cached = {"2.1"}
+
+    def folder(name: str, release: str, *, offline: bool = False) -> Path:
+        if offline and release not in cached:
+            raise ReleaseError("it is not in the cache")
+        cached.add(release)
+        return tmp_path / release
+
+    for release in RELEASES:
+        (tmp_path / release / "name").mkdir(parents=True)
+        (tmp_path / release / "name/__init__.py").write_text("x = 1\n" if release < "2" else "")
+    monkeypatch.setattr(directions, "versions", lambda _: RELEASES)
+    monkeypatch.setattr("patcher.check.targets.release_folder", folder)
+    parts = parse_message(["ImportError: cannot import name 'x' from 'name' (/env/site-packages/name/__init__.py)"])
+    assert parts is not None
+    with limited_to(-1):
+        found = directions.direction_of(parts, {"name": "2.1"})
+    assert found is not None
+    assert str(found.unknown).startswith("name 1.")
+    assert str(found.unknown).endswith("the same command, given again, goes on from there")
+    assert found.requirement == ""
+    found = directions.direction_of(parts, {"name": "2.1"})
+    assert found is not None
+    assert found.removed_in == "2.0"
+    with limited_to(-1):
+        assert directions.direction_of(parts, {"name": "2.1"}) == found
