@@ -56,6 +56,8 @@ class Entry:
     """Dotted names of classes and functions that its configuration selects."""
     shown: str = ""
     """How findings name it: `recipe/dapo/main_dapo.py (recipe/dapo/run.sh)`."""
+    mode: str = ""
+    """The mode of the rollout that the script gives the plain job, where it is one of the fork's own."""
 
 
 @dataclass(frozen=True, slots=True)

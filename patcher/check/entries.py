@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from patcher.analysis.conditions.job import ENTRIES
+from patcher.analysis.conditions.job import ENTRIES, MODE
 from patcher.analysis.configuration import load
 from patcher.analysis.kept_readings import KeptReadings
 from patcher.analysis.project import Entry, Project, ReadingCache, Scope
@@ -27,6 +27,8 @@ from patcher.worktree.verl_tree import Beside, beside, package_of
 _MODULE = re.compile(r"-m\s+([\w.]+)")
 _NAMES_A_FILE = re.compile(r"\.py\b|\.ya?ml\b|--config-name|=[\"']?[a-z]\w+(?:\.\w+)+\.[A-Z]")
 """A file of Python or of settings, a configuration, or a class: `+agent.cls=recipe.x.Agent`."""
+_OWN_MODE = re.compile(rf"{re.escape(MODE)}=[\"']?(?!(?:a?sync)\b)\S")
+"""A rollout in another mode than verl's two, or in that of a variable: `actor_rollout_ref.rollout.mode=${MODE}`."""
 _DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
 _MOST_ENTRIES = 200
 """Programs of one tree. Checkouts of verl start 5 to 30; each takes some milliseconds."""
@@ -60,22 +62,23 @@ def entries_of(project: Project, scripts: Iterable[str]) -> tuple[Entry, ...]:
 
     A script that starts the plain job counts where it gives it code of its own by name, such as a reward function.
     """
-    found: dict[str, tuple[str, dict[str, None], str]] = {}
+    found: dict[str, tuple[str, dict[str, None], str, str]] = {}
     plain = {project.renamed(module) for module, _ in ENTRIES[:1]}
     for script in scripts:
-        for module, names in _started(project, script, {*plain, *found}):
+        for module, names, mode in _started(project, script, {*plain, *found}):
             if module not in plain:
                 shown = f"{_file_of(project, module)} ({script})"
-                found.setdefault(module, (module, {}, shown))[1].update(dict.fromkeys(names))
-            elif names:
+                found.setdefault(module, (module, {}, shown, ""))[1].update(dict.fromkeys(names))
+            elif names or mode:
                 # Each choice of its own: that two scripts choose different functions is told with the script.
-                found.setdefault(" ".join(names), ("", dict.fromkeys(names), script))
-    entries = (Entry(module, tuple(names), shown) for module, names, shown in found.values())
+                found.setdefault(" ".join((*names, mode)), ("", dict.fromkeys(names), script, mode))
+    entries = (Entry(module, tuple(names), shown, mode) for module, names, shown, mode in found.values())
     return tuple(islice(entries, _MOST_ENTRIES))
 
 
-def _started(project: Project, script: str, known: AbstractSet[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The modules that a script starts, and what is selected for each. `known`: of these only the latter is of use."""
+def _started(project: Project, script: str, known: AbstractSet[str]) -> Iterator[tuple[str, tuple[str, ...], str]]:
+    """The modules that a script starts, what is selected for each, and the fork's own mode of the rollout, if it gives
+    one. `known`: of these only the latter two are of use."""
     try:
         text = files.read_text(
             files.inside(project.folder_of(script), project.root / script), files.SETTINGS_BYTES, errors="replace"
@@ -83,7 +86,8 @@ def _started(project: Project, script: str, known: AbstractSet[str]) -> Iterator
     except OSError:
         return
     # Taking a script apart takes a hundred times as long as this search, and most start the plain job and name no file.
-    if _NAMES_A_FILE.search(text) is None and known >= set(_MODULE.findall(text)):
+    telling = _NAMES_A_FILE.search(text) is not None or _OWN_MODE.search(text) is not None
+    if not telling and known >= set(_MODULE.findall(text)):
         return
     for command in commands(text):
         found = CommandLine(script, command.words).started() if isinstance(command, Command) else None
@@ -91,7 +95,15 @@ def _started(project: Project, script: str, known: AbstractSet[str]) -> Iterator
             continue
         module = _module(project, script, found[0])
         if module is not None:
-            yield module, tuple(dict.fromkeys(_selected(project, script, module, found[1])))
+            given = _given(found[1])
+            mode = given.get(MODE, "").strip("\"'")
+            own = mode if mode.isidentifier() and mode not in ("sync", "async") else ""
+            yield module, tuple(dict.fromkeys(_selected(project, script, module, given))), own
+
+
+def _given(words: Sequence[Field]) -> dict[str, str]:
+    """The values on a command line by their keys, `a.b` of `+a.b=1`."""
+    return {key.lstrip("+"): value for key, _, value in (field.text.partition("=") for field in words) if value}
 
 
 def _module(project: Project, script: str, written: str) -> str | None:
@@ -136,9 +148,8 @@ def _is_file(project: Project, path: str) -> bool:
     return files.lies_in(place, project.folder_of(path)) and Path(place).is_file()
 
 
-def _selected(project: Project, script: str, module: str, words: Sequence[Field]) -> Iterator[str]:
+def _selected(project: Project, script: str, module: str, given: Mapping[str, str]) -> Iterator[str]:
     """The tree's classes and functions that a command line and the configuration that it names select."""
-    given = {key.lstrip("+"): value for key, _, value in (field.text.partition("=") for field in words) if value}
     for key, value in given.items():
         # `custom_reward_function.path=recipe/x/reward.py custom_reward_function.name=score`
         if value.endswith(".py") and (file := _in_tree(project, script, value)) is not None:

@@ -152,6 +152,45 @@ def test_configuration_that_names_a_class_selects_it(tmp_path: Path) -> None:
         assert (found.severity, found.entry) == ("break", "examples/run.sh"), way
 
 
+MAIN_WITH_MODES = """
+    import hydra
+
+    @hydra.main(config_path="config", config_name="ppo_trainer")
+    def main(config):
+        TaskRunner().run(config)
+
+    class TaskRunner:
+        def run(self, config):
+            if config.actor_rollout_ref.rollout.mode == "sync":
+                pass
+            elif config.actor_rollout_ref.rollout.mode == "with_tools":
+                from verl.workers.with_tools import Rollout
+                Rollout().generate()
+"""
+WITH_TOOLS = """
+    class Rollout:
+        def generate(self):
+            waiting = []
+            waiting.append(1)
+            while waiting:
+                from vllm.gone import X
+"""
+
+
+def test_a_mode_of_the_rollout_that_only_the_fork_has_runs_where_its_scripts_give_it(tmp_path: Path) -> None:
+    """ARPO adds `sync_with_tool`, with a class of its own. What fills a list before its test is not followed."""
+    files = {"verl__trainer__main_ppo.py": MAIN_WITH_MODES, "verl__workers__with_tools.py": WITH_TOOLS}
+    ways = {
+        "a": ("python3 -m verl.trainer.main_ppo actor_rollout_ref.rollout.mode=with_tools", "break", "own.sh"),
+        "b": ("MODE=with_tools\npython3 -m verl.trainer.main_ppo actor_rollout_ref.rollout.mode=$MODE", "break", "own.sh"),
+        "c": ("python3 -m verl.trainer.main_ppo actor_rollout_ref.rollout.mode=sync", "optional", ""),
+        "d": ("python3 -m verl.trainer.main_ppo", "optional", ""),
+    }
+    for folder, (script, severity, entry) in ways.items():
+        found = findings(tmp_path / folder / "fork", **files, **{"own.sh": f"{script}\n"})["verl/workers/with_tools.py"]
+        assert (found.severity, found.entry) == (severity, entry), script
+
+
 def test_a_recipes_own_configuration_selects_classes(tmp_path: Path) -> None:
     main = "import hydra\n\n@hydra.main(config_path='config', config_name='own')\ndef main(config): ...\n"
     files = {

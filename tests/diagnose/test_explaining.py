@@ -19,8 +19,8 @@ from patcher.diagnose.asking_code import argument_of_model_part, asked_symbol, s
 from patcher.diagnose.diagnosis import Diagnosis, Explanation
 from patcher.diagnose.directions import _direction, refusals
 from patcher.diagnose.exception_message import MessageParts, parse_message
-from patcher.diagnose.fixes import FixContext
 from patcher.diagnose.fetch_limit import limited_to
+from patcher.diagnose.fixes import FixContext
 from patcher.diagnose.frame import Frame, frame_of
 from patcher.diagnose.known_issues import FILE, known_issues, normalised, read
 from patcher.diagnose.message_words import remedy_in, to_search_for

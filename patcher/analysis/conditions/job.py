@@ -153,10 +153,11 @@ FIXED_NAMES: Mapping[str, Term] = {
 }
 """What these dotted names come to, called or not. `os.environ` has nothing that switches a feature on."""
 
-_MODE = "actor_rollout_ref.rollout.mode"
+MODE = "actor_rollout_ref.rollout.mode"
+"""How the plain job rolls out. verl has `sync` and `async`; forks add modes with rollout classes of their own."""
 
 OVERRIDES: Mapping[str, object] = {
-    _MODE: "async",
+    MODE: "async",
     "actor_rollout_ref.actor.use_kl_loss": True,
     "critic.enable": False,
     "algorithm.adv_estimator": "grpo",
@@ -177,19 +178,17 @@ class Job:
         fields: Mapping[str, object],
         backends: Backends = JOBS[USUAL_JOB],
         *,
-        synchronous: bool = False,
+        mode: str = "async",
     ) -> None:
-        """`synchronous`: the tree cannot roll out in any other way."""
+        """`mode`: how it rolls out, as `MODE` names it."""
         engine, trainer = backends.engine, backends.trainer
         entries = (*ENTRIES, *TRAINERS[trainer], *ENGINES[engine])
-        self.entries = tuple(one for one in entries if not synchronous or "async" not in ".".join(one).lower())
+        self.entries = tuple(one for one in entries if mode == "async" or "async" not in ".".join(one).lower())
         others = (words for name, words in TRAINER_WORDS.items() if name != trainer)
         self._off_words = OFF_WORDS.union(ENGINES.keys() - {engine}, TRAINER_OFF_WORDS[trainer], *others)
         self._known_off: dict[str, bool] = {}
         chosen = {"actor_rollout_ref.rollout.name": engine, "actor_rollout_ref.actor.strategy": trainer}
-        self._values = {**values, **OVERRIDES, **chosen}
-        if synchronous:
-            self._values[_MODE] = "sync"
+        self._values = {**values, **OVERRIDES, **chosen, MODE: mode}
         self.fixed = dict(FIXED)
         """What goes by a name, wherever it is."""
         # `if self.bridge is not None:` in the code of Megatron, which makes one where this is set.
@@ -334,7 +333,7 @@ def defaults_of(project: Project, trainer: str) -> dict[str, object]:
 def is_synchronous(project: Project, values: Mapping[str, object], trainer: str) -> bool:
     """Whether the tree rolls out synchronously by default and has no worker that could do it otherwise."""
     workers = project.content(project.renamed(f"verl/workers/{trainer}_workers.py"))
-    return values.get(_MODE) == "sync" and workers is not None and b"class Async" not in workers
+    return values.get(MODE) == "sync" and workers is not None and b"class Async" not in workers
 
 
 def _values(config: Mapping[str, object], above: str) -> Iterator[tuple[str, object]]:

@@ -331,11 +331,15 @@ class NameResolver(ABC):
 
 
 def _unless_filled(term: Term, name: str) -> Term:
-    """The term, unknown for a dictionary that other code may add to: any but a constant, `SHIMS = {"0.5.1": "0.5.4"}`.
+    """The term, unknown for what other code may add to: a dictionary, and an empty list, `waiting = []`, which somebody
+    fills before `while waiting:`.
 
-    What is stored into a dictionary later is not followed. A name in capital letters says that nothing is.
+    What is stored later is not followed. A name in capital letters says that nothing is: `SHIMS = {"0.5.1": "0.5.4"}`.
     """
-    return UNKNOWN if isinstance(term, Known) and isinstance(term.value, dict) and not name.isupper() else term
+    if not isinstance(term, Known) or name.isupper():
+        return term
+    empty = isinstance(term.value, tuple | list | set | frozenset) and not term.value
+    return UNKNOWN if empty or isinstance(term.value, dict) else term
 
 
 def class_of(summary: FileSummary, body: Body) -> str:

@@ -383,7 +383,9 @@ class ReachedCode:
 class PlainPath:
     """The plain job's way through one tree: the part that no target changes, found once."""
 
-    def __init__(self, project: Project, job: Job) -> None:
+    def __init__(self, project: Project, name: str) -> None:
+        job = job_of(project, name)
+        self._name = name
         self.summaries: Summaries = summaries_of(project)
         self._programs = project.scope.entries
         self._blank = Evaluator(self.summaries, TargetQueries(), job)
@@ -409,25 +411,33 @@ class PlainPath:
         for entry in self._programs:
             # Each program grows from the plain job's code, most of which it runs too. Programs do not grow from one
             # another: the classes of one recipe are not those of the next.
-            program = plain.copy(evaluator)
+            program = self._in_mode(entry.mode, evaluator) if entry.mode else plain.copy(evaluator)
             program.enter_program(entry)
             program.extend()
             for node in program.bodies - plain.bodies:
                 programs.setdefault(node, entry.shown)
         return plain.bodies, programs
 
+    def _in_mode(self, mode: str, evaluator: Evaluator) -> Reachability:
+        """The plain job from its beginning, with another rollout: `elif self.config.rollout.mode == "with_tools":`."""
+        job = job_of(self.summaries.project, self._name, mode)
+        found = Reachability(self.summaries, Evaluator(self.summaries, evaluator.queries, job), job, defer=False)
+        found.enter((self.summaries.project.renamed(module), name) for module, name in job.entries)
+        return found
+
 
 def plain_path(project: Project, name: str) -> PlainPath:
     """What one of the plain jobs (`JOBS`) runs of a tree, kept as long as the project lives."""
-    return project.answers.once(("plain path", name), lambda: PlainPath(project, job_of(project, name)))
+    return project.answers.once(("plain path", name), lambda: PlainPath(project, name))
 
 
-def job_of(project: Project, name: str) -> Job:
-    """One of the plain jobs (`JOBS`), with the tree's own defaults."""
+def job_of(project: Project, name: str, mode: str = "") -> Job:
+    """One of the plain jobs (`JOBS`), with the tree's own defaults, and this mode of the rollout if one is given."""
 
     def made() -> Job:
         trainer = JOBS[name].trainer
         values = defaults_of(project, trainer)
-        return Job(values, fields_of(project), JOBS[name], synchronous=is_synchronous(project, values, trainer))
+        usual = "sync" if is_synchronous(project, values, trainer) else "async"
+        return Job(values, fields_of(project), JOBS[name], mode=mode or usual)
 
-    return project.answers.once(("plain job", name), made)
+    return project.answers.once(("plain job", name, mode), made)
