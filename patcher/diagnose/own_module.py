@@ -7,10 +7,11 @@ module, and fails where the module is not there: a file of the user's folder, wh
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+import shlex
+from collections.abc import Iterable, Sequence
 
 from patcher.diagnose.diagnosis import Offer
-from patcher.diagnose.evidence import Evidence, Hit, Raised
+from patcher.diagnose.evidence import Call, Evidence, Hit, Raised
 from patcher.diagnose.exception_message import parse_message
 from patcher.diagnose.frame import distribution, frame_of
 from patcher.records.rules import DISTRIBUTIONS
@@ -58,6 +59,30 @@ def is_of_ones_own(module: str) -> bool:
     top = module.partition(".")[0]
     name = distribution(top)
     return name not in DISTRIBUTIONS and name == top.replace("_", "-")
+
+
+def folder_above(module: str, calls: Sequence[Call]) -> str:
+    """The folder that holds a module which the program itself is a part of; "" where it is none of its folders.
+
+    python /src/Q-Align/q_align/train.py, and in it `import q_align.model`     ▶ /src/Q-Align
+    """
+    at = frame_of(calls[-1].frame) if calls else None
+    if at is None or at.installed:
+        return ""
+    path = at.path if at.path.startswith("/") else f"./{at.path.removeprefix('./')}"
+    above, found, _ = path.partition(f"/{module.partition('.')[0]}/")
+    return above if found else ""
+
+
+def own_folder(above: str) -> Offer:
+    """How a program finds a module in whose folder it lies itself."""
+    return Offer(
+        "It is the project's own folder, in which the program that fails lies: let Python look in the folder above, by "
+        "PYTHONPATH, by python3 -m, or by installing the project",
+        "这是项目自己的目录，出错的程序就在其中：让 Python 在上一级目录中查找，"
+        "可用 PYTHONPATH、python3 -m，或安装该项目",
+        (f"export PYTHONPATH={shlex.quote(above)}:$PYTHONPATH",),
+    )
 
 
 def without_installs(hits: Iterable[Hit], evidence: Evidence) -> list[Hit]:

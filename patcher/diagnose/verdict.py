@@ -28,8 +28,10 @@ from patcher.diagnose.message_words import points_elsewhere
 from patcher.diagnose.own_module import (
     EVERYWHERE,
     OWN_MODULE,
+    folder_above,
     installs,
     is_of_ones_own,
+    own_folder,
     unpickled_module,
     without_installs,
 )
@@ -313,8 +315,10 @@ def _fixes(one: Candidate, context: FixContext) -> tuple[Offer, ...]:
     if one.symptom is None:
         return (OWN_MODULE, EVERYWHERE) if one.raised is not None and unpickled_module(one.raised) else ()
     fixes = fixes_for(one.symptom, context, one.place.text, (*_case(one), one.place.text))
-    missing = _MISSING.search(one.place.text) if "pid=" in one.place.speaker else None
-    if missing is not None and installs(one.symptom) and is_of_ones_own(missing["module"]):
+    missing = _MISSING.search(one.place.text) if installs(one.symptom) else None
+    if missing is not None and one.raised is not None and (above := folder_above(missing["module"], one.raised.calls)):
+        return (own_folder(above), *fixes)
+    if missing is not None and "pid=" in one.place.speaker and is_of_ones_own(missing["module"]):
         return (*fixes[:1], OWN_MODULE, *fixes[1:])
     return fixes
 

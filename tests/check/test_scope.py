@@ -180,11 +180,12 @@ WITH_TOOLS = """
 def test_a_mode_of_the_rollout_that_only_the_fork_has_runs_where_its_scripts_give_it(tmp_path: Path) -> None:
     """ARPO adds `sync_with_tool`, with a class of its own. What fills a list before its test is not followed."""
     files = {"verl__trainer__main_ppo.py": MAIN_WITH_MODES, "verl__workers__with_tools.py": WITH_TOOLS}
+    main, mode = "python3 -m verl.trainer.main_ppo", "actor_rollout_ref.rollout.mode"
     ways = {
-        "a": ("python3 -m verl.trainer.main_ppo actor_rollout_ref.rollout.mode=with_tools", "break", "own.sh"),
-        "b": ("MODE=with_tools\npython3 -m verl.trainer.main_ppo actor_rollout_ref.rollout.mode=$MODE", "break", "own.sh"),
-        "c": ("python3 -m verl.trainer.main_ppo actor_rollout_ref.rollout.mode=sync", "optional", ""),
-        "d": ("python3 -m verl.trainer.main_ppo", "optional", ""),
+        "a": (f"{main} {mode}=with_tools", "break", "own.sh"),
+        "b": (f"MODE=with_tools\n{main} {mode}=$MODE", "break", "own.sh"),
+        "c": (f"{main} {mode}=sync", "optional", ""),
+        "d": (main, "optional", ""),
     }
     for folder, (script, severity, entry) in ways.items():
         found = findings(tmp_path / folder / "fork", **files, **{"own.sh": f"{script}\n"})["verl/workers/with_tools.py"]

@@ -696,3 +696,23 @@ def test_bad_metric_of_a_step_that_others_followed_is_past() -> None:
     ):
         evidence = Scanner((nan,)).scan([("run.log", io.BytesIO(log.encode()))])
         assert [one.id for one in diagnosis_of(evidence, FixContext({})).findings] == told
+
+
+@pytest.mark.parametrize(
+    ("path", "first"),
+    [
+        ("/src/Q-Align/q_align/train/main.py", "export PYTHONPATH=/src/Q-Align:$PYTHONPATH"),
+        ("q_align/train.py", "export PYTHONPATH=.:$PYTHONPATH"),
+        ("/src/other/train.py", "python3 -m pip install q-align"),
+        ("/venv/lib/python3.11/site-packages/tool/q_align/x.py", "python3 -m pip install q-align"),
+    ],
+)
+def test_a_program_that_lies_in_the_folder_that_is_missing_is_told_the_folder_above(path: str, first: str) -> None:
+    log = (
+        f'Traceback (most recent call last):\n  File "{path}", line 34, in <module>\n'
+        "    from q_align.model import Model\nModuleNotFoundError: No module named 'q_align'\n"
+    )
+    found = with_shipped(log).root
+    assert found is not None
+    assert found.id == "module-missing"
+    assert found.fixes[0].commands[0] == first
