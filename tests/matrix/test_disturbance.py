@@ -19,7 +19,7 @@ from tests.matrix.pairs import OLDER, VERL, copy_of, parsed, session
 pytestmark = [pytest.mark.network, pytest.mark.slow]
 
 VLLM = ("0.12.0", "0.20.2")
-SEEDS = range(50 if ALL_CASES else 6)
+SEEDS = range(50 if ALL_CASES else 4)
 LENGTHS, QUOTES = (60, 88, 120, 200), ("double", "single")
 STYLES = [
     (length, quotes)

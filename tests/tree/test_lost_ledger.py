@@ -103,9 +103,9 @@ ACTS = {"apply": apply, "apply more": apply_more, "revert": revert, "revert one"
 
 
 def stride(how: str) -> int:
-    """Every moment where the ledger is gone, each second where it is cut off, a fifth of them for what is told apart by
+    """Every moment where the ledger is gone, each third where it is cut off, an eighth of them for what is told apart by
     the same code; all with UKY_PATCH_ALL_CASES=1."""
-    return 1 if ALL_CASES else {"removed": 1, "truncated": 2}.get(how, 5)
+    return 1 if ALL_CASES else {"removed": 1, "truncated": 3}.get(how, 8)
 
 
 def start(tmp_path: Path, name: str) -> Tree:
