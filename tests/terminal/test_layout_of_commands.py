@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.lanes import one_in
+
 TOOL = str(Path(sys.executable).parent / "uky-patch")
 USES = """\
 import vllm
@@ -93,7 +95,7 @@ def test_progress_is_shown_and_gone_afterwards(tree: Path) -> None:
 
 
 @pytest.mark.network
-@pytest.mark.parametrize("variables", [{"CI": "true"}, {"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=str)
+@pytest.mark.parametrize("variables", one_in(3, [{"CI": "true"}, {"NO_COLOR": "1"}, {"TERM": "dumb"}]), ids=str)
 def test_no_line_is_rewritten_where_that_is_not_wanted(tree: Path, variables: dict[str, str]) -> None:
     text = on_terminal(tree, 80, *CHECK, **variables)
     assert "\x1b[K" not in text

@@ -103,8 +103,8 @@ ACTS = {"apply": apply, "apply more": apply_more, "revert": revert, "revert one"
 
 
 def stride(how: str) -> int:
-    """Every moment where the ledger is gone, each third where it is cut off, an eighth of them for what is told apart by
-    the same code; all with UKY_PATCH_ALL_CASES=1."""
+    """Every moment where the ledger is gone, each third where it is cut off, an eighth of them for what is told apart
+    by the same code; all with UKY_PATCH_ALL_CASES=1."""
     return 1 if ALL_CASES else {"removed": 1, "truncated": 3}.get(how, 8)
 
 

@@ -63,7 +63,16 @@ FIRST = [["run", "debug"], *([name, *LOOKING[name][0]] for name in HERE)]
 BY_MODULE = [
     pytest.param([name, *each[0]], True, id=f"module-{name}", marks=pytest.mark.slow) for name, each in LOOKING.items()
 ]
-BY_SCRIPT = [pytest.param(words, False, id=f"script-{' '.join(words)}") for words in calls(LOOKING)]
+# Of each command the first call in `make test`, and the others beside it in the slow lane.
+BY_SCRIPT = [
+    pytest.param(
+        words,
+        False,
+        id=f"script-{' '.join(words)}",
+        marks=() if words == [words[0], *LOOKING[words[0]][0]] else pytest.mark.slow,
+    )
+    for words in calls(LOOKING)
+]
 
 
 @pytest.mark.parametrize(("words", "module"), [*BY_SCRIPT, *BY_MODULE])
