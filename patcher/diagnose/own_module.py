@@ -65,9 +65,11 @@ def folder_above(module: str, calls: Sequence[Call]) -> str:
     """The folder that holds a module which the program itself is a part of; "" where it is none of its folders.
 
     python /src/Q-Align/q_align/train.py, and in it `import q_align.model`     ▶ /src/Q-Align
+
+    A part of the module has to be asked for: `import datasets` in /src/datasets/train.py may mean the package.
     """
     at = frame_of(calls[-1].frame) if calls else None
-    if at is None or at.installed:
+    if at is None or at.installed or not re.search(rf"\b(?:from|import) +{re.escape(module)}\.\w", calls[-1].code):
         return ""
     path = at.path if at.path.startswith("/") else f"./{at.path.removeprefix('./')}"
     above, found, _ = path.partition(f"/{module.partition('.')[0]}/")

@@ -699,18 +699,21 @@ def test_bad_metric_of_a_step_that_others_followed_is_past() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "first"),
+    ("path", "code", "first"),
     [
-        ("/src/Q-Align/q_align/train/main.py", "export PYTHONPATH=/src/Q-Align:$PYTHONPATH"),
-        ("q_align/train.py", "export PYTHONPATH=.:$PYTHONPATH"),
-        ("/src/other/train.py", "python3 -m pip install q-align"),
-        ("/venv/lib/python3.11/site-packages/tool/q_align/x.py", "python3 -m pip install q-align"),
+        ("/src/Q-Align/q_align/main.py", "from q_align.a import A", "export PYTHONPATH=/src/Q-Align:$PYTHONPATH"),
+        ("q_align/train.py", "import q_align.a", "export PYTHONPATH=.:$PYTHONPATH"),
+        ("/src/q_align/train.py", "from q_align import A", "python3 -m pip install q-align"),
+        ("/src/other/train.py", "import q_align.a", "python3 -m pip install q-align"),
+        ("/venv/lib/python3.11/site-packages/b/q_align/x.py", "import q_align.a", "python3 -m pip install q-align"),
     ],
 )
-def test_a_program_that_lies_in_the_folder_that_is_missing_is_told_the_folder_above(path: str, first: str) -> None:
+def test_a_program_that_lies_in_the_folder_that_is_missing_is_told_the_folder_above(
+    path: str, code: str, first: str
+) -> None:
     log = (
         f'Traceback (most recent call last):\n  File "{path}", line 34, in <module>\n'
-        "    from q_align.model import Model\nModuleNotFoundError: No module named 'q_align'\n"
+        f"    {code}\nModuleNotFoundError: No module named 'q_align'\n"
     )
     found = with_shipped(log).root
     assert found is not None
