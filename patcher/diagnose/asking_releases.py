@@ -17,9 +17,8 @@ from patcher.diagnose.release_search import Has, final, first, negated, release_
 from patcher.errors import ReleaseError
 from patcher.packages.releases import versions
 
-_OF_ASKER = {"most": 10, "left_out": 0}
-"""Releases of the asking package that are searched: fewer, as what it asks for is the answer, and this only adds to it.
-"""
+_MOST = 10
+"""Releases that are searched: fewer than of the package that lacks the name, as this only adds to that answer."""
 
 
 def with_asker(found: Direction, at: Frame, parts: MessageParts, known: Mapping[str, str]) -> Direction:
@@ -62,7 +61,7 @@ def _asks_since(at: Frame, found: Direction, parts: MessageParts, known: Mapping
     here = known.get(name, "").partition("+")[0] or next(reversed(releases), "")
     if here not in releases or not asks(here):
         return ""
-    return first(releases[: releases.index(here)], here, asks, **_OF_ASKER) or ""
+    return first(releases[: releases.index(here)], here, asks, most=_MOST, left_out=0) or ""
 
 
 def _asks_until(at: Frame, found: Direction, parts: MessageParts, known: Mapping[str, str]) -> str:
@@ -86,4 +85,4 @@ def _asks_until(at: Frame, found: Direction, parts: MessageParts, known: Mapping
     if name in known and asks_no_more(here.partition("+")[0]) is not False:
         return ""
     # If the installed release is unknown, the oldest one may never have asked.
-    return first(later, later[-1], asks_no_more, **_OF_ASKER) or (later[0] if name in known else "")
+    return first(later, later[-1], asks_no_more, most=_MOST, left_out=0) or (later[0] if name in known else "")

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 from patcher.diagnose.compare_logs import compare
 from patcher.diagnose.diagnosis import Diagnosis
 from patcher.diagnose.evidence import LogOfRun, merge_evidence
-from patcher.diagnose.fetch_limit import SECONDS, in_time, limited_to
+from patcher.diagnose.fetch_limit import SECONDS, in_time, limited_to, still_to_fetch
 from patcher.diagnose.fixes import FixContext
 from patcher.diagnose.log_argument import no_log_error, no_run_error, sources_error
 from patcher.diagnose.log_files import RotatedLog, group_by_run, is_of_sources, logs_named
@@ -108,8 +108,8 @@ def diagnose_any(
     require_good_log(session, scanner, log, against)
     parts, logs, earlier = _read_newest_run(scanner, log, progress)
     found = judge_logs(session, parts, log)
-    notes = (*_notes_on_end(found, parts, logs), *scanner.notes)
-    found = replace(found, notes=notes, live=found.verdict in ("running", "stalled") and _may_be_live(found, logs))
+    found = replace(found, live=found.verdict in ("running", "stalled") and _may_be_live(found, logs))
+    found = replace(found, notes=(*_notes_on_end(found, parts, logs), *scanner.notes))
     if Path(log).is_dir():
         found = replace(found, logs=_names(logs), earlier=_names(earlier))
     return add_comparison(look_up(session, found), logs, against)
@@ -125,8 +125,9 @@ def look_up(session: Session, found: Diagnosis) -> Diagnosis:
     Only for a root cause that no specific record covers. Sources of releases that are not in the cache are downloaded
     for a minute at most.
     """
-    with limited_to(SECONDS):
-        return _looked_up(session, found)
+    with limited_to(SECONDS) as limit:
+        found = _looked_up(session, found)
+    return replace(found, notes=(*found.notes, *still_to_fetch(limit)))
 
 
 def _looked_up(session: Session, found: Diagnosis) -> Diagnosis:
@@ -158,7 +159,7 @@ def _looked_up(session: Session, found: Diagnosis) -> Diagnosis:
     elif parts.package or parts.matter in ("missing-attribute", "unexpected-argument"):
         from patcher.diagnose.directions import direction_at
 
-        direction = direction_at(session, parts, found.versions, explanation.at)
+        direction = in_time(direction_at, session, parts, found.versions, explanation.at)
         # If no release has the name, Python's `Did you mean` leads nowhere.
         guessed = parts.near and direction is not None and not direction.requirement
         explanation = replace(explanation, direction=direction, remedy="" if guessed else explanation.remedy)
@@ -314,7 +315,7 @@ def _silent_for_long(found: Diagnosis, logs: Sequence[RotatedLog]) -> tuple[Phra
     if found_last is None:
         return ()
     newest, age = found_last
-    if age <= max(_LONG_AGO, silence_limit(found.phase)) or is_being_written(newest):
+    if age <= max(_LONG_AGO, silence_limit(found.phase)) or found.live:
         return ()
     template = (
         "nothing has been written to {path} for {age}, and no process that is seen here writes it: "

@@ -112,13 +112,6 @@ def direction_of(parts: MessageParts, known: Mapping[str, str], *, moves: bool =
         known: versions by distribution.
         moves: whether to search the same release for the name in another module.
     """
-    try:
-        return _direction_of(parts, known, moves=moves)
-    except OutOfTimeError as error:
-        return Direction(error.distribution, parts.symbol, unknown=message_of(error))
-
-
-def _direction_of(parts: MessageParts, known: Mapping[str, str], *, moves: bool) -> Direction | None:
     if not parts.package or (parts.matter == "missing-module" and "." not in parts.symbol):
         return None
     if parts.file and not is_installed(parts.file) and parts.package not in _CHECKED_OUT:

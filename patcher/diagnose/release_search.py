@@ -10,7 +10,7 @@ from packaging.version import InvalidVersion, Version
 
 from patcher.check import targets
 from patcher.check.history import Bisection
-from patcher.diagnose.fetch_limit import OutOfTimeError, is_over
+from patcher.diagnose.fetch_limit import is_over, pass_over
 from patcher.errors import ReleaseError
 
 _MOST_LOOKS = 20
@@ -72,7 +72,7 @@ def release_folder(name: str, release: str) -> Path:
     try:
         return targets.release_folder(name, release, offline=True)
     except ReleaseError:
-        raise OutOfTimeError(name, release) from None
+        pass_over(name, release)
 
 
 def negated(value: bool | None) -> bool | None:

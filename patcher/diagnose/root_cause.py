@@ -256,12 +256,12 @@ def _without_corrected(found: Sequence[Candidate]) -> list[Candidate]:
 
 
 def _is_given_again(one: Candidate) -> bool:
+    if not any(place.text.startswith("usage: ") for place in one.about if place.number < one.place.number):
+        return False
     given = [(place.number, at["command"].split()) for place in one.about if (at := _PROMPT.match(place.text))]
     above = [words for number, words in given if number < one.place.number]
     below = [words for number, words in given if number > one.place.number]
-    tells_usage = any(place.text.startswith("usage: ") for place in one.about if place.number < one.place.number)
-    same_program = bool(above and below) and above[-1][:3] == below[0][:3]
-    return tells_usage and same_program and above[-1] != below[0]
+    return bool(above and below) and above[-1][:3] == below[0][:3] and above[-1] != below[0]
 
 
 _MISSING = re.compile(r"ModuleNotFoundError|ImportError|No module named|not found\b")

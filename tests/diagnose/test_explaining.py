@@ -19,7 +19,7 @@ from patcher.diagnose.asking_code import argument_of_model_part, asked_symbol, s
 from patcher.diagnose.diagnosis import Diagnosis, Explanation
 from patcher.diagnose.directions import _direction, refusals
 from patcher.diagnose.exception_message import MessageParts, parse_message
-from patcher.diagnose.fetch_limit import limited_to
+from patcher.diagnose.fetch_limit import in_time, limited_to, still_to_fetch
 from patcher.diagnose.fixes import FixContext
 from patcher.diagnose.frame import Frame, frame_of
 from patcher.diagnose.known_issues import FILE, known_issues, normalised, read
@@ -987,14 +987,33 @@ def test_a_search_that_takes_too_long_says_so_and_goes_on_the_next_time(
     monkeypatch.setattr("patcher.check.targets.release_folder", folder)
     parts = parse_message(["ImportError: cannot import name 'x' from 'name' (/env/site-packages/name/__init__.py)"])
     assert parts is not None
-    with limited_to(-1):
-        found = directions.direction_of(parts, {"name": "2.1"})
-    assert found is not None
-    assert str(found.unknown).startswith("name 1.")
-    assert str(found.unknown).endswith("the same command, given again, goes on from there")
-    assert found.requirement == ""
+    with limited_to(-1) as limit:
+        assert in_time(directions.direction_of, parts, {"name": "2.1"}) is None
+    (note,) = map(str, still_to_fetch(limit))
+    assert note.startswith("name 1.")
+    assert note.endswith("the same command, given again, goes on from there")
     found = directions.direction_of(parts, {"name": "2.1"})
     assert found is not None
     assert found.removed_in == "2.0"
-    with limited_to(-1):
+    with limited_to(-1) as limit:
         assert directions.direction_of(parts, {"name": "2.1"}) == found
+    assert still_to_fetch(limit) == ()
+
+
+def test_of_the_asking_package_a_dozen_releases_are_searched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Ray has 150, of 18 MB each."""
+    releases, asked = [f"1.{number}.0" for number in range(100)], []
+
+    def folder(_: str, release: str) -> Path:
+        asked.append(release)
+        place = tmp_path / release / "asker"
+        place.mkdir(parents=True, exist_ok=True)
+        (place / "core.py").write_text("name.x\n" if int(release.split(".")[1]) < 70 else "")
+        return tmp_path / release
+
+    monkeypatch.setattr(asking_releases, "versions", lambda _: releases)
+    monkeypatch.setattr(asking_releases, "release_folder", folder)
+    found = directions.Direction("name", "name.x", removed_in="2.0")
+    until = asking_releases._asks_until(ASKER, found, MessageParts("missing-name"), {"asker": "1.3.0"})
+    assert until == "1.70.0"
+    assert len(asked) <= 13

@@ -157,7 +157,6 @@ MODE = "actor_rollout_ref.rollout.mode"
 """How the plain job rolls out. verl has `sync` and `async`; forks add modes with rollout classes of their own."""
 
 OVERRIDES: Mapping[str, object] = {
-    MODE: "async",
     "actor_rollout_ref.actor.use_kl_loss": True,
     "critic.enable": False,
     "algorithm.adv_estimator": "grpo",
